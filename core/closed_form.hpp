@@ -1,0 +1,19 @@
+// Closed forms: the same quantities as the count machine's, from formulas in the sizes. The two
+// are derived apart (a machine walks the program, a formula never sees it) and must agree exactly.
+// Formulas with their derivation: core/closed_forms.md.
+#pragma once
+
+#include <string_view>
+
+#include "core/io_count.hpp"
+#include "core/problem.hpp"
+
+namespace flashbound {
+
+// Counts of the algorithm called `algorithm` for the whole problem. Constant time in the lengths
+// but for logarithms (band masks); with a block mask, one look at each cell. Throws ConfigError
+// for a name that no algorithm has.
+IoCount closed_form(std::string_view algorithm, const Problem& problem, const Tile& tile,
+                    NumberFormat dtype);
+
+}  // namespace flashbound

@@ -1,0 +1,45 @@
+#include <array>
+#include <string>
+
+#include "core/errors.hpp"
+#include "core/programs.hpp"
+
+namespace flashbound {
+namespace {
+
+constexpr std::array<Algorithm, 9> kAlgorithms{{
+    {"standard", "scores, softmax and product as three kernels, each operand streamed once",
+     "Dao et al. 2022 (arXiv 2205.14135), Algorithm 0", standard_program},
+    {"standard-tiled", "the three kernels with products and softmax in blocks",
+     "Dao et al. 2022, Algorithm 0; Milakov & Gimelshein 2018 (arXiv 1805.02867), Algorithm 3",
+     standard_tiled_program},
+    {"rabe-staats", "summaries of key blocks, kept and merged at the end",
+     "Rabe & Staats 2021 (arXiv 2112.05682), section 4", rabe_staats_program},
+    {"flash1", "keys outer; O, row_max and row_sum travel at every step",
+     "Dao et al. 2022, Algorithm 1, as its Theorem 2 counts it", flash1_program},
+    {"flash1-charged-start", "flash1 with the start values of line 2 written by a kernel",
+     "Dao et al. 2022, Algorithm 1, line 2 charged", flash1_charged_start_program},
+    {"flash1-skip-first-read", "flash1 whose first visit of a query block reads no O",
+     "Dao et al. 2022, Figure 2 (3 Tc + 1 passes)", flash1_skip_first_read_program},
+    {"flash2", "queries outer, O written once, lse kept",
+     "Dao 2023 (arXiv 2307.08691), Algorithm 1", flash2_program},
+    {"split-kv", "keys split for decoding, partial results merged by a second kernel",
+     "Dao, Haziza, Massa & Sizov 2023, Flash-Decoding", split_kv_program},
+    {"small-cache", "for M < d^2: blocked products, each score spilled once",
+     "Saha & Ye 2024 (arXiv 2402.07443)", small_cache_program},
+}};
+
+}  // namespace
+
+std::span<const Algorithm> algorithms() { return kAlgorithms; }
+
+const Algorithm& algorithm_named(std::string_view name) {
+  std::string names;
+  for (const Algorithm& algorithm : kAlgorithms) {
+    if (algorithm.name == name) return algorithm;
+    names += (names.empty() ? "" : ", ") + std::string(algorithm.name);
+  }
+  reject("algorithm", std::string(name), "one of " + names);
+}
+
+}  // namespace flashbound
