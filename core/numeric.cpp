@@ -1,0 +1,245 @@
+#include "core/numeric.hpp"
+
+#include <cstddef>
+#include <map>
+#include <optional>
+
+#include "core/errors.hpp"
+#include "core/numeric_operations.hpp"
+#include "core/program_ranges.hpp"
+
+namespace flashbound {
+namespace {
+
+using numeric::Matrix;
+
+// One head, rounded to the arithmetic of the run.
+template <class Scalar>
+struct Head {
+  Matrix<Scalar> q, k, v;
+  numeric::ScoreModifiers<Scalar> modifiers;
+  std::optional<Scalar> sink;
+};
+
+// Rows [begin, begin + rows) of one head.
+template <class Scalar>
+Matrix<Scalar> head_matrix(const TensorView<const double>& tensor, Index batch, Index head,
+                           Interval rows) {
+  Matrix<Scalar> matrix(rows.size(), tensor.shape[3]);
+  for (Index r = 0; r < matrix.rows(); ++r) {
+    for (Index c = 0; c < matrix.cols(); ++c) {
+      matrix(r, c) = static_cast<Scalar>(tensor(batch, head, rows.begin + r, c));
+    }
+  }
+  return matrix;
+}
+
+template <class Scalar>
+Head<Scalar> gather(const Problem& problem, const Inputs& inputs, const Sequence& at, Index head) {
+  const Index kv_head = head / q_heads_per_kv_head(problem);
+  const Interval queries{at.q_begin, at.q_begin + at.seqlen_q};
+  const Interval keys{at.kv_begin, at.kv_begin + at.seqlen_kv};
+  const auto h = static_cast<std::size_t>(head);
+  Head<Scalar> result{head_matrix<Scalar>(inputs.q, at.batch, head, queries),
+                      head_matrix<Scalar>(inputs.k, at.batch, kv_head, keys),
+                      head_matrix<Scalar>(inputs.v, at.batch, kv_head, keys),
+                      {},
+                      {}};
+  result.modifiers.scale = static_cast<Scalar>(softmax_scale(problem));
+  result.modifiers.softcap = static_cast<Scalar>(problem.softcap);
+  if (!problem.alibi_slopes.empty()) {
+    result.modifiers.alibi_slope = static_cast<Scalar>(problem.alibi_slopes[h]);
+  }
+  if (!problem.sink.empty()) result.sink = static_cast<Scalar>(problem.sink[h]);
+  return result;
+}
+
+template <class Scalar>
+class NumericMachine {
+ public:
+  NumericMachine(const Program& program, const Schedule& schedule, const Head<Scalar>& head)
+      : program_(program),
+        schedule_(schedule),
+        head_(head),
+        environment_(program.loops.size(), 0),
+        tiles_(program.tiles.size()) {
+    for (const TensorDecl& tensor : program.tensors) tensors_.push_back(begin_tensor(tensor));
+  }
+
+  NumericRun run() {
+    visit_all(program_.body);
+    NumericRun result;
+    for (std::size_t t = 0; t < program_.tensors.size(); ++t) {
+      if (program_.tensors[t].role != TensorRole::output) continue;
+      const Matrix<Scalar>& m = tensors_[t].front();
+      HeadTensor output{program_.tensors[t].name, m.rows(), m.cols(), {}};
+      output.values.assign(m.data(), m.data() + m.size());
+      result.outputs.push_back(std::move(output));
+    }
+    result.rescales = rescales_;
+    return result;
+  }
+
+ private:
+  using Tensor = std::vector<Matrix<Scalar>>;  // one matrix a split, or a single one
+
+  Tensor begin_tensor(const TensorDecl& tensor) const {
+    if (tensor.role == TensorRole::input) {
+      if (tensor.name == "q") return {head_.q};
+      if (tensor.name == "k") return {head_.k};
+      if (tensor.name == "v") return {head_.v};
+      reject("program input", tensor.name, "q, k or v");
+    }
+    const std::size_t axes = tensor.axes.size();
+    const Index splits = axes == 3 ? schedule_.tile.num_splits : 1;
+    const Matrix<Scalar> matrix =
+        filled(tensor.initial, span({tensor.axes[axes - 2], kNone}).size(),
+               span({tensor.axes[axes - 1], kNone}).size());
+    return Tensor(static_cast<std::size_t>(splits), matrix);
+  }
+
+  Matrix<Scalar> filled(Content content, Index rows, Index cols) const {
+    constexpr Scalar kInfinity = std::numeric_limits<Scalar>::infinity();
+    const auto constant = [&](Scalar value) {
+      return Matrix<Scalar>(Matrix<Scalar>::Constant(rows, cols, value));
+    };
+    switch (content) {
+      // What nobody wrote must not pass for a result.
+      case Content::undefined: return constant(std::numeric_limits<Scalar>::quiet_NaN());
+      case Content::negative_infinity: return constant(-kInfinity);
+      case Content::sink_max: return constant(head_.sink.value_or(-kInfinity));
+      case Content::sink_sum: return constant(head_.sink ? Scalar{1} : Scalar{0});
+      case Content::zero: break;
+    }
+    return constant(Scalar{0});
+  }
+
+  void visit_all(const std::vector<Statement>& body) {
+    for (const Statement& statement : body) visit(statement);
+  }
+
+  void visit(const Statement& s) {
+    switch (s.op) {
+      case Op::kernel: return visit_all(s.body);
+      case Op::loop: return visit_loop(s);
+      case Op::load: only(s.result) = block(s); return;
+      case Op::store: block(s) = tile(s.a); return;
+      case Op::allocate: return allocate(s);
+      case Op::release: tiles_[index(s.a)].clear(); return;
+      case Op::multiply_transposed:
+        tile(s.result).noalias() += tile(s.a) * tile(s.b).transpose();
+        return;
+      case Op::multiply: return multiply(s);
+      case Op::logits:
+        return numeric::logits(tile(s.result), head_.modifiers, schedule_, region(s.result));
+      case Op::row_max_update:
+        rescales_ += numeric::row_max_update(tile(s.result), tile(s.a),
+                                             s.b.present() ? &tile(s.b) : nullptr);
+        return;
+      case Op::exponentiate: return numeric::exponentiate(tile(s.result), tile(s.a));
+      case Op::rescale: return numeric::rescale(tile(s.result), tile(s.a));
+      case Op::row_sum_update: tile(s.result) += tile(s.a).rowwise().sum(); return;
+      case Op::scale_add:
+        tile(s.result) += tile(s.a).col(0).asDiagonal() * tile(s.b);
+        return;
+      case Op::divide: return numeric::divide(tile(s.result), tile(s.a));
+      case Op::lse: return numeric::lse(tile(s.result), tile(s.a), tile(s.b));
+    }
+  }
+
+  void visit_loop(const Statement& s) {
+    const auto loop = static_cast<std::size_t>(s.loop);
+    for_each_block(loop_blocks(program_.loops[loop].range, schedule_, environment_),
+                   [&](Index block) {
+                     environment_[loop] = block;
+                     visit_all(s.body);
+                   });
+  }
+
+  void allocate(const Statement& s) {
+    const TileDecl& declared = program_.tiles[index(s.result)];
+    const Matrix<Scalar> matrix =
+        filled(s.fill, span(declared.rows).size(), span(declared.cols).size());
+    auto& copies = tiles_[index(s.result)];
+    copies.clear();
+    if (!declared.copied) {
+      copies[0] = matrix;
+      return;
+    }
+    for_each_block(loop_blocks(declared.copies, schedule_, environment_),
+                   [&](Index block) { copies[block] = matrix; });
+  }
+
+  void multiply(const Statement& s) {
+    const bool over_keys = program_.tiles[index(s.a)].cols.axis == Axis::key;
+    if (over_keys && !tile(s.b).allFinite()) {
+      return numeric::multiply_visible(tile(s.result), tile(s.a), tile(s.b), schedule_,
+                                       region(s.a));
+    }
+    tile(s.result).noalias() += tile(s.a) * tile(s.b);
+  }
+
+  static std::size_t index(const Operand& operand) { return static_cast<std::size_t>(operand.tile); }
+
+  Interval span(const Extent& extent) const {
+    return interval_of(extent, schedule_, program_, environment_);
+  }
+  numeric::ScoreRegion region(const Operand& scores) const {
+    const TileDecl& declared = program_.tiles[index(scores)];
+    return {span(declared.rows), span(declared.cols)};
+  }
+  Matrix<Scalar>& only(const Operand& operand) { return tiles_[index(operand)][0]; }
+  Matrix<Scalar>& tile(const Operand& operand) {
+    const Index copy =
+        operand.copy == kNone ? 0 : environment_[static_cast<std::size_t>(operand.copy)];
+    return tiles_[index(operand)].at(copy);
+  }
+
+  // The part of an HBM tensor that a load or store names.
+  Eigen::Block<Matrix<Scalar>> block(const Statement& s) {
+    const std::size_t n = s.region.size();
+    const Index split = n == 3 ? environment_[static_cast<std::size_t>(s.region[0].loop)] : 0;
+    const Interval rows = span(s.region[n - 2]);
+    const Interval cols = span(s.region[n - 1]);
+    Matrix<Scalar>& tensor =
+        tensors_[static_cast<std::size_t>(s.tensor)][static_cast<std::size_t>(split)];
+    return tensor.block(rows.begin, cols.begin, rows.size(), cols.size());
+  }
+
+  const Program& program_;
+  const Schedule& schedule_;
+  const Head<Scalar>& head_;
+  Environment environment_;
+  std::vector<Tensor> tensors_;                          // HBM
+  std::vector<std::map<Index, Matrix<Scalar>>> tiles_;  // fast memory, by copy
+  Index rescales_ = 0;
+};
+
+template <class Scalar>
+NumericRun run(const Program& program, const Problem& problem, const Tile& tile,
+               const Inputs& inputs, const Sequence& sequence, Index head) {
+  const Schedule schedule = schedule_for(problem, tile, sequence);
+  const Head<Scalar> operands = gather<Scalar>(problem, inputs, sequence, head);
+  return NumericMachine<Scalar>(program, schedule, operands).run();
+}
+
+}  // namespace
+
+const HeadTensor* NumericRun::find(std::string_view name) const {
+  for (const HeadTensor& output : outputs) {
+    if (output.name == name) return &output;
+  }
+  return nullptr;
+}
+
+NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
+                       const Inputs& inputs, const Sequence& sequence, Index head,
+                       NumberFormat format) {
+  switch (format) {
+    case NumberFormat::fp64: return run<double>(program, problem, tile, inputs, sequence, head);
+    case NumberFormat::fp32: return run<float>(program, problem, tile, inputs, sequence, head);
+    default: reject("arithmetic", std::string(name(format)), "fp64 or fp32");
+  }
+}
+
+}  // namespace flashbound
