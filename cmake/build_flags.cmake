@@ -25,8 +25,3 @@ add_library(flashbound_build_flags INTERFACE)
 target_compile_options(flashbound_build_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${flashbound_semantic_flags};${flashbound_warnings};${flashbound_sanitizers}>")
 target_link_options(flashbound_build_flags INTERFACE ${flashbound_sanitizers})
-
-# Checked 128-bit products call __muloti4, which clang expects from its own runtime, not libgcc.
-if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND NOT APPLE)
-  target_link_options(flashbound_build_flags INTERFACE --rtlib=compiler-rt --unwindlib=libgcc)
-endif()

@@ -1,10 +1,10 @@
 // Uses the installed headers and calls into the installed archive.
-#include <cstdio>
-
 #include "core/problem.hpp"
 #include "core/programs.hpp"
 #include "core/schedule.hpp"
 #include "core/units.hpp"
+
+#include <cstdio>
 
 int main() {
   using namespace flashbound;
