@@ -1,8 +1,10 @@
 #include "tests/cross/random_problem.hpp"
 
-#include <cmath>
+#include <random>
 #include <sstream>
 #include <vector>
+
+#include "experiments/random_inputs.hpp"
 
 namespace flashbound::testing {
 namespace {
@@ -15,14 +17,6 @@ Index between(Engine& engine, Index low, Index high) {
 }
 
 bool one_in(Engine& engine, Index n) { return between(engine, 1, n) == 1; }
-
-double unit(Engine& engine) { return static_cast<double>(engine() >> 11) * 0x1p-53; }
-
-double normal(Engine& engine) {
-  constexpr double kPi = 3.14159265358979323846;
-  const double radius = std::sqrt(-2 * std::log(1 - unit(engine)));
-  return radius * std::cos(2 * kPi * unit(engine));
-}
 
 // Lengths at a multiple of the block, one off it, or anywhere.
 Index length_near(Engine& engine, Index block) {
@@ -69,18 +63,12 @@ std::vector<Index> cuts(Engine& engine, Index total, Index sequences) {
 
 void choose_modifiers(Engine& engine, Problem& problem) {
   const auto heads = static_cast<std::size_t>(problem.num_heads_q);
-  if (one_in(engine, 3)) problem.softmax_scale = 2 * unit(engine) - 1;
-  if (one_in(engine, 3)) problem.softcap = 1 + 30 * unit(engine);
+  if (one_in(engine, 3)) problem.softmax_scale = 2 * uniform(engine) - 1;
+  if (one_in(engine, 3)) problem.softcap = 1 + 30 * uniform(engine);
   if (one_in(engine, 3)) problem.alibi_slopes = alibi_slopes(problem.num_heads_q);
   if (one_in(engine, 3)) {
-    for (std::size_t h = 0; h < heads; ++h) problem.sink.push_back(4 * unit(engine) - 2);
+    for (std::size_t h = 0; h < heads; ++h) problem.sink.push_back(4 * uniform(engine) - 2);
   }
-}
-
-Tensor<double> normal_tensor(Engine& engine, std::array<Index, 4> shape) {
-  Tensor<double> tensor(shape);
-  for (double& value : tensor.elements) value = normal(engine);
-  return tensor;
 }
 
 }  // namespace
@@ -124,22 +112,6 @@ std::string describe(const RandomCase& random) {
        << random.tile.block_q << "x" << random.tile.block_kv << " panel " << random.tile.panel
        << " splits " << random.tile.num_splits;
   return text.str();
-}
-
-OwnedInputs random_inputs(const Problem& problem, std::uint64_t seed) {
-  Engine engine(seed);
-  return {normal_tensor(engine, {problem.batch, problem.num_heads_q, problem.seqlen_q,
-                                 problem.head_dim}),
-          normal_tensor(engine, {problem.batch, problem.num_heads_kv, problem.seqlen_kv,
-                                 problem.head_dim}),
-          normal_tensor(engine, {problem.batch, problem.num_heads_kv, problem.seqlen_kv,
-                                 problem.head_dim_v})};
-}
-
-void round_to_fp32(OwnedInputs& inputs) {
-  for (Tensor<double>* tensor : {&inputs.q, &inputs.k, &inputs.v}) {
-    for (double& value : tensor->elements) value = static_cast<float>(value);
-  }
 }
 
 }  // namespace flashbound::testing
