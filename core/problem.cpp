@@ -118,7 +118,12 @@ void validate(const Problem& problem, Emptiness emptiness) {
 void validate(const Tile& tile) {
   require_in("block_q", tile.block_q, 1, kSeqlenMax);
   require_in("block_kv", tile.block_kv, 1, kSeqlenMax);
-  require_in("panel", tile.panel, 1, kSeqlenMax);
+  require_in("panel", tile.panel, 1, tile.block_kv);
+  // Else a visible panel could reach into a block of scores that was never written.
+  if (tile.block_kv % tile.panel != 0) {
+    reject("panel", std::to_string(tile.panel),
+           "a divisor of block_kv = " + std::to_string(tile.block_kv));
+  }
   require_in("num_splits", tile.num_splits, 1, kSeqlenMax);
 }
 

@@ -9,7 +9,8 @@ namespace flashbound {
 struct Tile {
   Index block_q = 64;    // B_r of the paper: queries in a block
   Index block_kv = 64;   // B_c of the paper: keys in a block
-  Index panel = 1;       // small-cache: columns of head_dim, or keys, in a contraction panel
+  Index panel = 1;       // small-cache: head_dim columns, or keys, in a product's panel;
+                         // divides block_kv
   Index num_splits = 1;  // split-kv: parts into which the keys are split
   friend constexpr bool operator==(const Tile&, const Tile&) = default;
 };

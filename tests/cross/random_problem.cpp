@@ -79,7 +79,9 @@ RandomCase random_case(std::uint64_t seed) {
   Tile& tile = result.tile;
   tile.block_q = between(engine, 1, 9);
   tile.block_kv = between(engine, 1, 9);
-  tile.panel = between(engine, 1, 5);
+  do {
+    tile.panel = between(engine, 1, tile.block_kv);
+  } while (tile.block_kv % tile.panel != 0);
   tile.num_splits = between(engine, 1, 6);
   Problem& p = result.problem;
   p.batch = between(engine, 1, 2);
