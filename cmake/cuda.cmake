@@ -14,11 +14,16 @@ endif()
 
 if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   # The toolkit's usual home is often not on PATH.
-  find_program(flashbound_nvcc nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda/bin)
+  find_program(flashbound_nvcc nvcc HINTS ENV CUDA_PATH PATH_SUFFIXES bin PATHS /usr/local/cuda)
   mark_as_advanced(flashbound_nvcc)
   if(flashbound_nvcc)
-    set(CMAKE_CUDA_COMPILER "${flashbound_nvcc}")
+    # Through the environment, since check_language trusts a compiler that is set already; an nvcc
+    # that does not accept the host compiler must not break a build with AUTO.
+    set(ENV{CUDACXX} "${flashbound_nvcc}")
   endif()
+endif()
+if(NOT DEFINED CMAKE_CUDA_HOST_COMPILER)
+  set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}")
 endif()
 
 include(CheckLanguage)
@@ -33,9 +38,6 @@ endif()
 
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80 90)
-endif()
-if(NOT DEFINED CMAKE_CUDA_HOST_COMPILER)
-  set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}")
 endif()
 enable_language(CUDA)
 
