@@ -4,6 +4,10 @@
 # Contraction would change the roundings whose bounds are proven, differently on each machine.
 set(flashbound_semantic_flags -ffp-contract=off)
 set(flashbound_warnings -Wall -Wextra -Wconversion -Wshadow -Wdouble-promotion)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # It warns, when optimising, of "literal" + std::string (GCC bug 105651).
+  list(APPEND flashbound_warnings -Wno-restrict)
+endif()
 if(FLASHBOUND_WERROR)
   list(APPEND flashbound_warnings -Werror)
 endif()
