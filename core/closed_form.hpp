@@ -10,9 +10,10 @@
 
 namespace flashbound {
 
-// Counts of the algorithm called `algorithm` for the whole problem. Constant time in the lengths
-// but for logarithms (band masks); with a block mask, one look at each cell. Throws ConfigError
-// for a name that no algorithm has.
+// Counts of the algorithm called `algorithm` for the whole problem. Time is logarithmic in the
+// lengths, and linear in the sequences of cu_seqlens; with a block mask, one look at its cells for
+// every block of queries. `problem` and `tile` are valid. Throws ConfigError for a name that no
+// algorithm has.
 IoCount closed_form(std::string_view algorithm, const Problem& problem, const Tile& tile,
                     NumberFormat dtype);
 
