@@ -42,8 +42,9 @@ install_packages() {
   local install=(env DEBIAN_FRONTEND=noninteractive
     apt-get install -qq -y --no-install-recommends "${missing[@]}")
   # The package lists of a fresh machine are empty, those of an old one stale; usually they do.
-  if ! as_root "${install[@]}" >/dev/null 2>&1; then
-    as_root apt-get update -qq >&2
-    as_root "${install[@]}" >&2 || return 3
+  as_root "${install[@]}" >/dev/null 2>&1 && return
+  if ! as_root apt-get update -qq >&2 || ! as_root "${install[@]}" >&2; then
+    echo "flashbound: error: could not install ${missing[*]}" >&2
+    return 3
   fi
 }
