@@ -8,11 +8,6 @@
 namespace flashbound {
 namespace {
 
-// A window side without limit reaches every key from every query.
-Index reach(Index window, const Shape& shape) {
-  return window < 0 ? shape.seqlen_q + shape.seqlen_kv : window;
-}
-
 // The two edges of a band, in blocks. Query r sees the keys [r + d - L, r + d + R] within the
 // sequence, d = Sk - Sq. Block i holds the queries [i Bq, (i + 1) Bq), so that its first key is
 // that of its first query and its last key that of its last query:

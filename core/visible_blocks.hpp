@@ -9,6 +9,11 @@
 
 namespace flashbound {
 
+// How far a window side reaches: one without limit gets to every key from every query.
+constexpr Index reach(Index window, const Shape& shape) {
+  return window < 0 ? shape.seqlen_q + shape.seqlen_kv : window;
+}
+
 // All query blocks of one height: the whole ones, or the ragged last one.
 struct QBlockClass {
   Index rows = 0;           // queries in a block; 0 when there is no such block

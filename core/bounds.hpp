@@ -1,0 +1,71 @@
+// What no algorithm avoids moving, what the visible pairs alone cost, and what has been published
+// about the rest. Only the compulsory bound is a bound: published expressions are asymptotic, so
+// that their values carry no constant and nothing is ever compared with them as a limit.
+#pragma once
+
+#include "core/number_format.hpp"
+#include "core/problem.hpp"
+#include "core/units.hpp"
+
+#include <array>
+#include <string_view>
+
+namespace flashbound {
+
+// Elements that must cross the HBM boundary at least once, however large the fast memory, which
+// starts empty. Over all sequences and heads:
+//   q_read     rows of Q (head_dim) with a visible key, each query head
+//   k_read     rows of K (head_dim) that some query sees, once for all query heads of a group
+//   v_read     the same rows of V (head_dim_v)
+//   o_written  every row of O (head_dim_v), those that see nothing included: they hold zeros
+// Rows that nobody sees and queries that see nothing need not be read: the mask is known without
+// data. A query that sees one key must be read although the weight of that key is always 1,
+// because a NaN in it reaches O. The lse is not counted: attention is O, and lse a by-product that
+// only some algorithms write.
+struct CompulsoryBound {
+  Elements q_read{};
+  Elements k_read{};
+  Elements v_read{};
+  Elements o_written{};
+  Index element_bytes = 0;  // all four have the width of dtype
+
+  Elements read() const { return q_read + k_read + v_read; }
+  Elements written() const { return o_written; }
+  Bytes read_bytes() const { return bytes_of(read(), element_bytes); }
+  Bytes write_bytes() const { return bytes_of(written(), element_bytes); }
+  Bytes bytes() const { return read_bytes() + write_bytes(); }
+  friend bool operator==(const CompulsoryBound&, const CompulsoryBound&) = default;
+};
+
+// Time as for closed_form(). `problem` is valid.
+CompulsoryBound compulsory_bound(const Problem& problem, NumberFormat dtype);
+
+// Query-key pairs that the mask shows, over all sequences and query heads, exactly.
+Elements visible_pairs(const Problem& problem);
+
+// FLOPs of the two matrix products over visible pairs: 2 (head_dim + head_dim_v) a pair. Products
+// over whole tiles do no fewer.
+Flops flops_useful(const Problem& problem);
+
+// What an expression says: that the algorithm it is named after moves so much (attained), that
+// every exact algorithm must (lower), or both for the best algorithm (tight).
+enum class BoundKind { attained, lower, tight };
+
+// One published asymptotic expression, for one square head with head_dim = head_dim_v and without
+// a mask. In words (elements); M is the fast memory in words.
+struct PublishedBound {
+  std::string_view name;
+  std::string_view expression;  // without its hidden constant
+  BoundKind kind = BoundKind::attained;
+  std::string_view domain;  // of M, as published
+  std::string_view source;
+  bool in_domain = false;  // whether M lies in it
+  double value = 0;        // of the expression, also outside its domain
+};
+
+// seqlen, head_dim >= 1, sram >= 1 element. Sources:
+//   Dao, Fu, Ermon, Rudra, Re 2022, arXiv 2205.14135, Theorem 2 and Proposition 3
+//   Saha, Ye 2024, arXiv 2402.07443 (abstract; the two cases of its main result)
+std::array<PublishedBound, 5> published_bounds(Index seqlen, Index head_dim, Elements sram);
+
+}  // namespace flashbound
