@@ -7,6 +7,7 @@
 #include "core/errors.hpp"
 #include "core/numeric_operations.hpp"
 #include "core/program_ranges.hpp"
+#include "core/query_block.hpp"
 
 namespace flashbound {
 namespace {
@@ -15,49 +16,31 @@ using numeric::Matrix;
 
 // One head, rounded to the arithmetic of the run.
 template <class Scalar>
-struct Head {
+struct RoundedHead {
   Matrix<Scalar> q, k, v;
   numeric::ScoreModifiers<Scalar> modifiers;
   std::optional<Scalar> sink;
 };
 
-// Rows [begin, begin + rows) of one head.
 template <class Scalar>
-Matrix<Scalar> head_matrix(const TensorView<const double>& tensor, Index batch, Index head,
-                           Interval rows) {
-  Matrix<Scalar> matrix(rows.size(), tensor.shape[3]);
-  for (Index r = 0; r < matrix.rows(); ++r) {
-    for (Index c = 0; c < matrix.cols(); ++c) {
-      matrix(r, c) = static_cast<Scalar>(tensor(batch, head, rows.begin + r, c));
-    }
-  }
-  return matrix;
-}
-
-template <class Scalar>
-Head<Scalar> gather(const Problem& problem, const Inputs& inputs, const Sequence& at, Index head) {
-  const Index kv_head = head / q_heads_per_kv_head(problem);
-  const Interval queries{at.q_begin, at.q_begin + at.seqlen_q};
-  const Interval keys{at.kv_begin, at.kv_begin + at.seqlen_kv};
-  const auto h = static_cast<std::size_t>(head);
-  Head<Scalar> result{head_matrix<Scalar>(inputs.q, at.batch, head, queries),
-                      head_matrix<Scalar>(inputs.k, at.batch, kv_head, keys),
-                      head_matrix<Scalar>(inputs.v, at.batch, kv_head, keys),
-                      {},
-                      {}};
-  result.modifiers.scale = static_cast<Scalar>(softmax_scale(problem));
-  result.modifiers.softcap = static_cast<Scalar>(problem.softcap);
-  if (!problem.alibi_slopes.empty()) {
-    result.modifiers.alibi_slope = static_cast<Scalar>(problem.alibi_slopes[h]);
-  }
-  if (!problem.sink.empty()) result.sink = static_cast<Scalar>(problem.sink[h]);
+RoundedHead<Scalar> rounded(const Head& head) {
+  const Shape& shape = head.schedule().shape;
+  RoundedHead<Scalar> result;
+  result.q = head.queries({0, shape.seqlen_q}).template cast<Scalar>();
+  result.k = head.keys({0, shape.seqlen_kv}).template cast<Scalar>();
+  result.v = head.values({0, shape.seqlen_kv}).template cast<Scalar>();
+  result.modifiers.scale = static_cast<Scalar>(softmax_scale(head.problem()));
+  result.modifiers.softcap = static_cast<Scalar>(head.problem().softcap);
+  result.modifiers.alibi_slope = static_cast<Scalar>(head.alibi_slope());
+  if (head.sink()) result.sink = static_cast<Scalar>(*head.sink());
   return result;
 }
 
 template <class Scalar>
 class NumericMachine {
  public:
-  NumericMachine(const Program& program, const Schedule& schedule, const Head<Scalar>& head)
+  NumericMachine(const Program& program, const Schedule& schedule,
+                 const RoundedHead<Scalar>& head)
       : program_(program),
         schedule_(schedule),
         head_(head),
@@ -208,7 +191,7 @@ class NumericMachine {
 
   const Program& program_;
   const Schedule& schedule_;
-  const Head<Scalar>& head_;
+  const RoundedHead<Scalar>& head_;
   Environment environment_;
   std::vector<Tensor> tensors_;                          // HBM
   std::vector<std::map<Index, Matrix<Scalar>>> tiles_;  // fast memory, by copy
@@ -219,7 +202,7 @@ template <class Scalar>
 NumericRun run(const Program& program, const Problem& problem, const Tile& tile,
                const Inputs& inputs, const Sequence& sequence, Index head) {
   const Schedule schedule = schedule_for(problem, tile, sequence);
-  const Head<Scalar> operands = gather<Scalar>(problem, inputs, sequence, head);
+  const RoundedHead<Scalar> operands = rounded<Scalar>(Head(problem, inputs, sequence, head));
   return NumericMachine<Scalar>(program, schedule, operands).run();
 }
 

@@ -1,0 +1,162 @@
+#include "experiments/verify_checks.hpp"
+
+#include "core/closed_form.hpp"
+#include "core/count.hpp"
+#include "core/numeric.hpp"
+#include "core/record.hpp"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+
+namespace flashbound {
+namespace {
+
+// Whole shapes are counted as 16-bit inputs, for which row statistics are wider than the data.
+constexpr NumberFormat kCountedDtype = NumberFormat::bf16;
+
+// Keeps the largest difference and what it is the difference of.
+void compare(VerifyCheck& check, const std::string& quantity, Int128 a, Int128 b) {
+  const double difference = std::abs(static_cast<double>(a) - static_cast<double>(b));
+  // The comparison itself is exact: a double can hide a difference of one in a large count.
+  if (a != b) {
+    check.passed = false;
+    check.share = std::numeric_limits<double>::infinity();
+  }
+  if (check.quantity.empty() || difference > check.worst_difference) {
+    check.quantity = quantity;
+    check.worst_difference = difference;
+  }
+}
+
+VerifyCheck exact_check(const std::string& problem, const std::string& check,
+                        const Algorithm& algorithm) {
+  VerifyCheck result;
+  result.problem = problem;
+  result.check = check;
+  result.algorithm = algorithm.name;
+  result.passed = true;
+  return result;
+}
+
+// Keeps the element whose difference is the largest share of what is allowed. Equal infinities and
+// NaN on both sides agree. An infinite allowance (an overflow that the bound foresees) would allow
+// anything and so passes nothing.
+void compare(VerifyCheck& check, const std::string& quantity, double computed, double reference,
+             double allowed) {
+  const bool same = computed == reference || (std::isnan(computed) && std::isnan(reference));
+  const double difference = same ? 0 : std::abs(computed - reference);
+  const bool within = same || (std::isfinite(allowed) && difference <= allowed);
+  if (!within) check.passed = false;
+  const double share = same     ? 0
+                       : within ? difference / allowed
+                                : std::numeric_limits<double>::infinity();
+  if (check.quantity.empty() || share > check.share) {
+    check.share = share;
+    check.quantity = quantity;
+    check.worst_difference = difference;
+    check.allowed_difference = allowed;
+  }
+}
+
+// The run's lse of a row; nullopt when the program keeps none.
+std::optional<double> lse_of(const NumericRun& run, Index row) {
+  if (const HeadTensor* lse = run.find("lse")) return (*lse)(row, 0);
+  const HeadTensor* row_max = run.find("row_max");
+  const HeadTensor* row_sum = run.find("row_sum");
+  if (row_max == nullptr || row_sum == nullptr) return std::nullopt;
+  return (*row_max)(row, 0) + std::log((*row_sum)(row, 0));
+}
+
+}  // namespace
+
+VerifyCheck worse(const VerifyCheck& a, const VerifyCheck& b) {
+  VerifyCheck result = b.share > a.share ? b : a;
+  result.passed = a.passed && b.passed;
+  return result;
+}
+
+VerifyCheck check_closed_form(const std::string& name, const Algorithm& algorithm,
+                              const Problem& problem, const Tile& tile) {
+  VerifyCheck check = exact_check(name, "count machine = closed form", algorithm);
+  const IoCount machine = count(algorithm.program(), problem, tile, kCountedDtype);
+  const IoCount form = closed_form(algorithm.name, problem, tile, kCountedDtype);
+  check.passed = machine == form;
+  for (std::size_t t = 0; t < std::min(machine.tensors.size(), form.tensors.size()); ++t) {
+    const std::string& tensor = machine.tensors[t].tensor;
+    compare(check, tensor + " read", machine.tensors[t].read.value(),
+            form.tensors[t].read.value());
+    compare(check, tensor + " written", machine.tensors[t].written.value(),
+            form.tensors[t].written.value());
+  }
+  compare(check, "residency", machine.sram_peak.value(), form.sram_peak.value());
+  compare(check, "flops", machine.flops.value(), form.flops.value());
+  compare(check, "exponentials", machine.exponentials.value(), form.exponentials.value());
+  compare(check, "rescales", machine.rescales_at_most.value(), form.rescales_at_most.value());
+  return check;
+}
+
+VerifyCheck check_record(const std::string& name, const Algorithm& algorithm,
+                         const Problem& problem, const Tile& tile) {
+  VerifyCheck check = exact_check(name, "record log = count machine", algorithm);
+  const Program program = algorithm.program();
+  const Schedule schedule = schedule_for(problem, tile, sequence(problem, 0));
+  std::map<std::string, Bytes> read;
+  std::map<std::string, Bytes> written;
+  Elements peak;
+  record(program, schedule, kCountedDtype, [&](const Event& event) {
+    if (event.statement->op == Op::load) read[event.tensor->name] += event.bytes;
+    if (event.statement->op == Op::store) written[event.tensor->name] += event.bytes;
+    peak = std::max(peak, event.resident);
+  });
+  const IoCount machine = count_head(program, schedule, kCountedDtype);
+  for (const TensorTraffic& tensor : machine.tensors) {
+    compare(check, tensor.tensor + " read", read[tensor.tensor].value(),
+            tensor.read_bytes().value());
+    compare(check, tensor.tensor + " written", written[tensor.tensor].value(),
+            tensor.write_bytes().value());
+  }
+  compare(check, "residency", peak.value(), machine.sram_peak.value());
+  return check;
+}
+
+NumericTarget numeric_target(const std::string& name, const Problem& problem, const Tile& tile,
+                             const Inputs& inputs, const Sequence& sequence, Index head,
+                             const ParallelFor& parallel_for) {
+  NumericTarget target;
+  target.name = name;
+  target.problem = &problem;
+  target.tile = tile;
+  target.inputs = inputs;
+  target.sequence = sequence;
+  target.head = head;
+  target.reference = reference_head(problem, inputs, sequence, head, parallel_for);
+  target.conditions = head_conditions(problem, inputs, sequence, head, parallel_for);
+  target.reference_bound = error_bound(target.conditions, reference_rounding());
+  return target;
+}
+
+VerifyCheck check_numeric(const NumericTarget& target, const Algorithm& algorithm,
+                          NumberFormat format) {
+  VerifyCheck check = exact_check(
+      target.name, std::string(name(format)) + " tiles = reference", algorithm);
+  const NumericRun run = run_numeric(algorithm.program(), *target.problem, target.tile,
+                                     target.inputs, target.sequence, target.head, format);
+  const Schedule schedule = schedule_for(*target.problem, target.tile, target.sequence);
+  const ErrorBound bound = error_bound(target.conditions, program_rounding(format, schedule));
+  const HeadTensor& o = *run.find("o");
+  for (Index row = 0; row < o.rows; ++row) {
+    for (Index col = 0; col < o.cols; ++col) {
+      compare(check, "o", o(row, col), target.reference.o(row, col),
+              bound.o(row, col) + target.reference_bound.o(row, col));
+    }
+    if (const std::optional<double> lse = lse_of(run, row)) {
+      compare(check, "lse", *lse, target.reference.lse(row),
+              bound.lse(row) + target.reference_bound.lse(row));
+    }
+  }
+  return check;
+}
+
+}  // namespace flashbound
