@@ -130,8 +130,8 @@ Elements visible_pairs(const Problem& problem) {
 }
 
 Flops flops_useful(const Problem& problem) {
-  const Int128 flops_per_pair = 2 * (problem.head_dim + problem.head_dim_v);
-  return Flops(checked_mul(flops_per_pair, visible_pairs(problem).value()));
+  const Int128 width = problem.head_dim + problem.head_dim_v;
+  return Flops(checked_mul(2 * width, visible_pairs(problem).value()));
 }
 
 std::array<PublishedBound, 5> published_bounds(Index seqlen, Index head_dim, Elements sram) {

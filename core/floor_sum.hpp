@@ -25,6 +25,7 @@ constexpr Int128 floor_sum(Int128 n, Int128 a, Int128 b, Int128 m) {
     sum = checked_add(sum, checked_mul(offset, n));
     a -= slope * m;
     b -= offset * m;
+    if (a == 0) break;
     const Int128 top = checked_add(checked_mul(a, n), b);
     n = top / m;
     b = top % m;

@@ -8,13 +8,14 @@ namespace {
 // Most that Algorithm 1 holds: K and V of a block, even when nobody sees them; during a visit also
 // q, o, row_max, row_sum, rescale_factor and the scores.
 Elements flash1_peak(const VisibleBlocks& visible, const Letters& letters) {
-  const auto& [n_q, n_kv, d, dv, br, bc, tr, tc] = letters;
+  const Int128 d = letters.d;
+  const Int128 dv = letters.dv;
   const Elements visits = peak_over_q_blocks(visible, [&](const QBlockClass& block) {
     const Int128 r = block.rows;
     const Int128 c = block.kv_block_rows;
     return c > 0 ? r * (d + dv + 3) + c * (d + dv) + r * c : 0;
   });
-  return std::max(visits, Elements(bc * (d + dv)));
+  return std::max(visits, Elements(letters.bc * (d + dv)));
 }
 
 }  // namespace
@@ -70,7 +71,7 @@ HeadForm flash1_skip_first_read_form(const Schedule& schedule) {
   HeadForm form = flash1_form(schedule);
   // First visits read no o: - Nd - 2N. Queries without a visit are written once at the end.
   add_rows(form, dv, Elements() - visible.rows_seeing, n_q - visible.rows_seeing);
-  const Elements start = peak_over_q_blocks(visible, [&](const QBlockClass& block) {
+  const Elements start = peak_over_q_blocks(visible, [dv = dv](const QBlockClass& block) {
     return block.some_see_nothing ? block.rows * (dv + 2) : 0;
   });
   form.sram_peak = std::max(form.sram_peak, start);

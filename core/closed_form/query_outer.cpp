@@ -76,7 +76,7 @@ HeadForm rabe_staats_form(const Schedule& schedule) {
   };
   // A summary is a partial o with its row_max and row_sum. All summaries of a block of queries are
   // resident while its keys pass, and when they are merged into one more.
-  form.sram_peak = peak_over_q_blocks(visible, [&](const QBlockClass& block) {
+  form.sram_peak = peak_over_q_blocks(visible, [d = d, dv = dv](const QBlockClass& block) {
     const Int128 r = block.rows;
     const Int128 c = block.kv_block_rows;
     const Int128 n = block.kv_blocks_max;

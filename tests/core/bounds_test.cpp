@@ -58,9 +58,9 @@ Problem random_problem(std::mt19937_64& engine) {
 
 // Looks at every pair of every sequence.
 struct Enumerated {
-  Index rows = 0;
-  Index keys = 0;
-  Index pairs = 0;
+  Int128 rows = 0;
+  Int128 keys = 0;
+  Int128 pairs = 0;
 };
 
 Enumerated enumerate(const Problem& problem) {
@@ -94,8 +94,8 @@ TEST_SUITE("core.bounds") {
       CAPTURE(repeat);
       const Enumerated all = enumerate(problem);
       const CompulsoryBound bound = compulsory_bound(problem, NumberFormat::bf16);
-      const Index heads_q = problem.num_heads_q;
-      const Index heads_kv = problem.num_heads_kv;
+      const Int128 heads_q = problem.num_heads_q;
+      const Int128 heads_kv = problem.num_heads_kv;
       CHECK(bound.q_read == Elements(heads_q * all.rows * problem.head_dim));
       CHECK(bound.k_read == Elements(heads_kv * all.keys * problem.head_dim));
       CHECK(bound.v_read == Elements(heads_kv * all.keys * problem.head_dim_v));
@@ -104,7 +104,7 @@ TEST_SUITE("core.bounds") {
       CHECK(bound.read_bytes() == 2 * Bytes(bound.read().value()));
       CHECK(visible_pairs(problem) == Elements(heads_q * all.pairs));
       CHECK(flops_useful(problem) ==
-            Flops(2 * (problem.head_dim + problem.head_dim_v) * heads_q * all.pairs));
+            Flops(heads_q * all.pairs * 2 * (problem.head_dim + problem.head_dim_v)));
     }
   }
 
@@ -134,7 +134,7 @@ TEST_SUITE("core.bounds") {
     const CompulsoryBound bound = compulsory_bound(problem, NumberFormat::fp16);
     CHECK(hbm_read_bytes(count) == bound.read_bytes());
     CHECK(hbm_write_bytes(count) == bound.write_bytes());
-    CHECK(bound.bytes() == Bytes(2 * (96 * 64 + 160 * 64 + 160 * 32 + 96 * 32)));
+    CHECK(bound.bytes() == 2 * Bytes(96 * 64 + 160 * 64 + 160 * 32 + 96 * 32));
   }
 
   TEST_CASE("query heads of a group need their keys once") {

@@ -13,7 +13,7 @@ namespace {
 VisibleBlocks by_enumeration(const Schedule& schedule) {
   VisibleBlocks sums;
   for (Index i = 0; i < schedule.q_block_count(); ++i) {
-    const Index rows = schedule.q_rows(i).size();
+    const Int128 rows = schedule.q_rows(i).size();
     Index blocks = 0;
     Index keys = 0;
     Index largest = 0;
@@ -27,20 +27,19 @@ VisibleBlocks by_enumeration(const Schedule& schedule) {
     sums.key_visits += Elements(keys);
     sums.scores += Elements(rows * keys);
     QBlockClass& its = sums.classes[rows == schedule.tile.block_q ? 0 : 1];
-    its = {rows, std::max(its.kv_blocks_max, blocks), std::max(its.kv_block_rows, largest),
-           its.some_see_nothing || blocks == 0};
+    its = {schedule.q_rows(i).size(), std::max(its.kv_blocks_max, blocks),
+           std::max(its.kv_block_rows, largest), its.some_see_nothing || blocks == 0};
   }
   return sums;
 }
 
 void check_against_enumeration(const Schedule& schedule) {
-  const auto& [shape, mask, tile] = schedule;
-  CAPTURE(shape.seqlen_q);
-  CAPTURE(shape.seqlen_kv);
-  CAPTURE(mask.window_left);
-  CAPTURE(mask.window_right);
-  CAPTURE(tile.block_q);
-  CAPTURE(tile.block_kv);
+  CAPTURE(schedule.shape.seqlen_q);
+  CAPTURE(schedule.shape.seqlen_kv);
+  CAPTURE(schedule.mask.window_left);
+  CAPTURE(schedule.mask.window_right);
+  CAPTURE(schedule.tile.block_q);
+  CAPTURE(schedule.tile.block_kv);
   const VisibleBlocks closed = visible_blocks(schedule);
   const VisibleBlocks counted = by_enumeration(schedule);
   CHECK(to_string(closed.rows_seeing) == to_string(counted.rows_seeing));
@@ -116,9 +115,9 @@ TEST_SUITE("core.visible_blocks") {
     const VisibleBlocks sums =
         visible_blocks({{kSeqlen, kSeqlen, 64, 64}, {kUnbounded, 0, {}}, {}});
     const Int128 triangle = Int128{kBlocks} * (kBlocks + 1) / 2;
-    CHECK(sums.row_visits == Elements(64 * triangle));
-    CHECK(sums.key_visits == Elements(64 * triangle));
-    CHECK(sums.scores == Elements(64 * 64 * triangle));
+    CHECK(sums.row_visits == Elements(triangle * 64));
+    CHECK(sums.key_visits == Elements(triangle * 64));
+    CHECK(sums.scores == Elements(triangle * 64 * 64));
     CHECK(sums.classes[0] == QBlockClass{64, kBlocks, 64, false});
     CHECK(sums.classes[1] == QBlockClass{});
   }
