@@ -183,6 +183,46 @@ TEST_SUITE("core.closed_form") {
       CHECK(count.flops == Flops());
     });
   }
+
+  // 128 queries in blocks of 64, 96 keys in blocks of 32, head_dim 16, head_dim_v 8, panels of 8.
+  TEST_CASE("residency is what the algorithms hold together") {
+    Problem problem;
+    problem.seqlen_q = 128;
+    problem.seqlen_kv = 96;
+    problem.head_dim = 16;
+    problem.head_dim_v = 8;
+    const Tile tile{.block_q = 64, .block_kv = 32, .panel = 8, .num_splits = 2};
+    // K, V, a block of scores, q, o and three statistics of its queries.
+    constexpr Index kOneVisit = 32 * 16 + 32 * 8 + 64 * 32 + 64 * (16 + 8 + 3);
+    const auto peak = [&](std::string_view name) {
+      return to_string(fp16_count(name, problem, tile).sram_peak);
+    };
+    CHECK(peak("standard") == std::to_string(96 * 16 + 64 * 16 + 64 * 96));
+    CHECK(peak("standard-tiled") == std::to_string(64 * 16 + 32 * 16 + 64 * 32));
+    CHECK(peak("rabe-staats") ==
+          std::to_string(3 * 64 * (8 + 2) + 64 * 16 + 32 * 16 + 32 * 8 + 64 * 32));
+    CHECK(peak("flash1") == std::to_string(kOneVisit));
+    CHECK(peak("flash1-charged-start") == std::to_string(kOneVisit));
+    CHECK(peak("flash1-skip-first-read") == std::to_string(kOneVisit));
+    CHECK(peak("flash2") == std::to_string(kOneVisit));
+    CHECK(peak("split-kv") == std::to_string(kOneVisit));
+    CHECK(peak("small-cache") == std::to_string(64 * 2 + 64 * 32 + 64 * 8 + 32 * 8));
+  }
+
+  TEST_CASE("a block of queries that sees nothing holds less unless it alone is whole") {
+    Problem problem;  // 64 queries see nothing, the ragged last one sees the only key
+    problem.seqlen_q = 65;
+    problem.seqlen_kv = 1;
+    problem.head_dim = 1;
+    problem.head_dim_v = 8;
+    problem.window_right = 0;
+    const auto peak = [&](std::string_view name) {
+      return fp16_count(name, problem, Tile{}).sram_peak;
+    };
+    CHECK(peak("flash1") == Elements(1 + 8 + 1 + (1 + 8 + 3)));
+    CHECK(peak("flash1-skip-first-read") == 64 * Elements(8 + 2));
+    CHECK(peak("flash2") == 64 * Elements(1 + 8 + 3));
+  }
 }
 
 }  // namespace flashbound
