@@ -3,10 +3,10 @@
 // Formulas with their derivation: core/closed_forms.md.
 #pragma once
 
-#include <string_view>
-
 #include "core/io_count.hpp"
 #include "core/problem.hpp"
+
+#include <string_view>
 
 namespace flashbound {
 

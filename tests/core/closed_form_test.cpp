@@ -143,8 +143,7 @@ TEST_SUITE("core.closed_form") {
       Tile tile = blocks(16, 64);
       tile.num_splits = splits;
       CHECK(words(fp16_count("split-kv", decode, tile)) ==
-            words(fp16_count("flash2", decode, tile)) + 2 * parts * (128 + 1) +
-                (parts - 1) * 128);
+            words(fp16_count("flash2", decode, tile)) + 2 * parts * (128 + 1) + (parts - 1) * 128);
     }
   }
 
