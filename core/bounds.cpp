@@ -116,12 +116,10 @@ CompulsoryBound compulsory_bound(const Problem& problem, NumberFormat dtype) {
   const Seen seen = seen_by_head_of_each_sequence(problem);
   const Elements seen_rows = problem.num_heads_q * seen.rows;
   const Elements seen_keys = problem.num_heads_kv * seen.keys;
-  // Packed lengths are the sum of their sequences already.
-  const Elements all_rows = problem.num_heads_q * (problem.batch * Elements(problem.seqlen_q));
   return {.q_read = problem.head_dim * seen_rows,
           .k_read = problem.head_dim * seen_keys,
           .v_read = problem.head_dim_v * seen_keys,
-          .o_written = problem.head_dim_v * all_rows,
+          .o_written = problem.head_dim_v * seen_rows,
           .element_bytes = byte_size(dtype)};
 }
 

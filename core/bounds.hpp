@@ -17,7 +17,8 @@ namespace flashbound {
 //   q_read     rows of Q (head_dim) with a visible key, each query head
 //   k_read     rows of K (head_dim) that some query sees, once for all query heads of a group
 //   v_read     the same rows of V (head_dim_v)
-//   o_written  every row of O (head_dim_v), those that see nothing included: they hold zeros
+//   o_written  rows of O (head_dim_v) whose query sees a key; the others are zero, and an
+//              algorithm whose O starts as zeros (flash1) never writes them
 // Rows that nobody sees and queries that see nothing need not be read: the mask is known without
 // data. A query that sees one key must be read although the weight of that key is always 1,
 // because a NaN in it reaches O. The lse is not counted: attention is O, and lse a by-product that

@@ -16,7 +16,7 @@ struct BlockMask {
   Index block_kv = 64;
   Index rows = 0;
   Index cols = 0;
-  std::vector<std::uint8_t> cells;  // rows x cols, row-major; nonzero = visible
+  std::vector<std::uint8_t> cells{};  // rows x cols, row-major; nonzero = visible
 
   BlockMaskView view() const { return {cells.data(), cols, block_q, block_kv}; }
   friend bool operator==(const BlockMask&, const BlockMask&) = default;
@@ -32,14 +32,14 @@ struct Problem {
   Index head_dim_v = 0;  // of V and O
   Index window_left = kUnbounded;
   Index window_right = kUnbounded;  // 0 = causal
-  std::optional<BlockMask> block_mask;
+  std::optional<BlockMask> block_mask{};
   // Packed variable lengths: sequence s spans [cu[s], cu[s+1]). Both or neither; batch = 1.
-  std::vector<Index> cu_seqlens_q;
-  std::vector<Index> cu_seqlens_kv;
-  std::optional<double> softmax_scale;  // 1/sqrt(head_dim) where absent
+  std::vector<Index> cu_seqlens_q{};
+  std::vector<Index> cu_seqlens_kv{};
+  std::optional<double> softmax_scale{};  // 1/sqrt(head_dim) where absent
   double softcap = 0;                   // c > 0: c tanh(s/c) before bias and mask; 0 = none
-  std::vector<double> alibi_slopes;     // one a query head; bias -slope |i + d - j|; empty = none
-  std::vector<double> sink;             // one a query head; a logit with no value; empty = none
+  std::vector<double> alibi_slopes{};     // one a query head; bias -slope |i + d - j|; empty = none
+  std::vector<double> sink{};             // one a query head; a logit with no value; empty = none
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
