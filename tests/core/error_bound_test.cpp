@@ -6,11 +6,13 @@
 #include "experiments/random_inputs.hpp"
 #include "tests/core/attention_oracle.hpp"
 #include "tests/core/one_head.hpp"
+#include "tests/core/online_softmax.hpp"
 #include "tests/core/within_bound.hpp"
 #include "tests/cross/random_problem.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -24,67 +26,12 @@ namespace {
 
 using testing::exact_attention;
 using testing::ExactAttention;
+using testing::kKeyByKey;
 using testing::one_head;
+using testing::online_row;
+using testing::OnlineRow;
+using testing::Weights;
 using testing::WorstRatio;
-
-constexpr Tile kKeyByKey{.block_q = 1, .block_kv = 1};
-
-// An online softmax of one key at a time, written for these tests: the most rescales possible.
-template <class Scalar>
-struct OnlineRow {
-  std::vector<Scalar> o;
-  Scalar lse;
-};
-
-// How weights are kept between their exponential and their product.
-enum class Weights { exact, rounded_to_bf16 };
-
-template <class Scalar>
-OnlineRow<Scalar> online_row(const Problem& p, const Inputs& in, const Sequence& at, Index head,
-                             Index row, Weights kept = Weights::exact) {
-  const auto h = static_cast<std::size_t>(head);
-  const Index kv_head = head / q_heads_per_kv_head(p);
-  const Schedule schedule = schedule_for(p, kKeyByKey, at);
-  const auto scale = static_cast<Scalar>(softmax_scale(p));
-  const auto cap = static_cast<Scalar>(p.softcap);
-  std::vector<Scalar> o(static_cast<std::size_t>(p.head_dim_v));
-  Scalar maximum =
-      p.sink.empty() ? -std::numeric_limits<Scalar>::infinity() : static_cast<Scalar>(p.sink[h]);
-  Scalar sum = p.sink.empty() ? 0 : 1;
-  for (Index key = 0; key < at.seqlen_kv; ++key) {
-    if (!schedule.visible(row, key)) continue;
-    Scalar s = 0;
-    for (Index c = 0; c < p.head_dim; ++c) {
-      s += static_cast<Scalar>(in.q(at.batch, head, at.q_begin + row, c)) *
-           static_cast<Scalar>(in.k(at.batch, kv_head, at.kv_begin + key, c));
-    }
-    s *= scale;
-    if (cap > 0) s = cap * std::tanh(s / cap);
-    if (!p.alibi_slopes.empty()) {
-      const Index distance = std::abs(row + at.seqlen_kv - at.seqlen_q - key);
-      s -= static_cast<Scalar>(p.alibi_slopes[h]) * static_cast<Scalar>(distance);
-    }
-    const Scalar larger = s > maximum ? s : maximum;
-    const Scalar factor = larger == maximum ? 1 : std::exp(maximum - larger);
-    Scalar weight = std::exp(s - larger);
-    sum = sum * factor + weight;
-    if (kept == Weights::rounded_to_bf16) {
-      int exponent = 0;
-      const Scalar fraction = std::frexp(weight, &exponent);
-      weight = std::ldexp(std::nearbyint(fraction * 256), exponent - 8);
-    }
-    for (Index c = 0; c < p.head_dim_v; ++c) {
-      Scalar& sum_c = o[static_cast<std::size_t>(c)];
-      const auto v = static_cast<Scalar>(in.v(at.batch, kv_head, at.kv_begin + key, c));
-      sum_c = sum_c * factor + weight * v;
-    }
-    maximum = larger;
-  }
-  if (sum != 0) {
-    for (Scalar& value : o) value /= sum;
-  }
-  return {o, maximum + std::log(sum)};
-}
 
 struct Ratios {
   WorstRatio reference, online;
@@ -172,6 +119,8 @@ std::vector<Hostile> hostile_cases() {
   return {
       {"logits of a few hundred", [](Problem& p, OwnedInputs&) { p.softmax_scale = 40.0; }},
       {"logits of a hundred thousand", [](Problem& p, OwnedInputs&) { p.softmax_scale = 1e4; }},
+      {"logits whose rounding alone decides the weights",
+       [](Problem& p, OwnedInputs&) { p.softmax_scale = 1e8; }},
       {"the maximum rises with every key",
        [](Problem& p, OwnedInputs& in) {
          set_logits(p, in, [](Index j) { return 0.5 * static_cast<double>(j); });
@@ -189,6 +138,8 @@ std::vector<Hostile> hostile_cases() {
          set_logits(p, in,
                     [](Index j) { return j == 0 ? 0.0 : -86.0 - static_cast<double>(j % 20); });
          scale_values(in, 1e30);
+         // Only the small weights have values, so that losing one shows.
+         std::fill_n(in.v.elements.begin(), p.head_dim_v, 0.0);
        }},
       {"values that cancel",
        [](Problem& p, OwnedInputs& in) {

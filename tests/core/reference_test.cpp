@@ -144,7 +144,7 @@ Relaid relay(const Tensor<double>& tensor, const Layout& layout) {
   return result;
 }
 
-TEST_CASE("strides of any order and sign give the same bits") {
+TEST_CASE("A8: strides of any order and sign give the same bits") {
   Problem p = one_head({5, 7, 3, 4});
   p.batch = 2;
   p.num_heads_q = 4;
@@ -185,7 +185,7 @@ TEST_CASE("a stride of zero repeats one row or head or batch") {
 }
 
 // Under a suite of its own, which the thread sanitizer runs.
-TEST_CASE("any order of parts and any number of threads give the same bits" *
+TEST_CASE("A28 A35: any order of parts and any number of threads give the same bits" *
           doctest::test_suite("threads")) {
   Problem p = one_head({150, 90, 4, 3});
   p.batch = 2;
