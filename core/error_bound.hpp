@@ -37,7 +37,8 @@
 //    only rise, the arguments telescope: they add up to m^ - s^_j, and their roundings to at most
 //    R u, where R bounds m^ - s^_j. Merging normalised parts by their lse, as split-kv does, adds
 //    log n to R. There are at most U + 2 exponentials (one for the key, one to merge, U rescales),
-//    each erring by l_exp, and at most U + 1 products by such factors.
+//    each erring by l_exp, and at most U + 1 products by such factors. Here U need not exceed 2 n:
+//    a maximum rises at most once a key, in folding and again in merging.
 //    A part's lse^ is m + log(l) up to the log's error and the rounding of the sum:
 //    M = l_log (log n + 1) + l (|lse| + log n + 1); it scales all of the part's weights alike.
 //
@@ -60,7 +61,9 @@
 //    A weight below w = n exp(-0.98 ...) may be lost entirely: n such weights change O by at most
 //    2 exp(1) n w max|v| and, since the sum is at least 1 (the maximum's own weight), the sum by a
 //    factor within 1 - 2 n w. Products with v, rescales and quotients of O lose at most h each:
-//    n (1 + max|v|) + 4 (U + 1) of them. Together they are t.
+//    n (1 + max|v|) + 4 (U + 1) of them, times exp(1) for the factors that follow. No later factor
+//    magnifies them: rescales are at most 1, and where flash1 multiplies by the old sum it divides
+//    by a new one that is no smaller than the old sum rescaled. Together they are t.
 //
 // 6. LSE. log-sum-exp is 1-Lipschitz in the largest change of a logit: D. The sum errs by the
 //    factor exp(a), a = r_w + (what underflow takes), then M for the logarithm and the final sum.

@@ -72,7 +72,6 @@ RowStatistics exponentiate_row(Eigen::Ref<Eigen::RowVectorXd> logits, std::optio
   for (Index j = 0; j < logits.size(); ++j) {
     // NaN wins, and stays.
     if (std::isnan(logits(j)) || logits(j) > row.maximum) row.maximum = logits(j);
-    if (std::isnan(row.maximum)) break;
   }
   if (sink) row.sum = std::exp(*sink - row.maximum);
   for (Index j = 0; j < logits.size(); ++j) {
