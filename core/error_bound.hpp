@@ -48,8 +48,8 @@
 //    within exp(D + r_w), likewise the denominator's, and the numerator rounds in the product with
 //    v, in two quotients, and twice more at every step where O is kept normalised (flash1). So
 //    O^_c = sum_j p_j f_j v_jc with |log f_j| <= e,
-//    e = 2 D + 2 r_w + (3 + 2 U) l + (what underflow takes from the sum), and |f_j - 1| <= exp(e)
-//    - 1.
+//    e = 2 D + 2 r_w + (3 + 2 U) l + (what underflow takes from the sum); and |f_j - 1| is at most
+//    exp(e) - 1.
 //
 // 4. LARGE LOGITS. When e > 1 the weights are not known, yet numerator and denominator use the
 //    *same* computed exponentials, so O^ remains a convex combination of the visible values (and 0
