@@ -8,9 +8,11 @@ install(TARGETS flashbound_core
   EXPORT flashbound_targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/flashbound)
-if(TARGET flashbound)
-  install(TARGETS flashbound RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
+install(TARGETS flashbound RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES ${PROJECT_BINARY_DIR}/flashbound.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(DIRECTORY experiments/activations/
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/flashbound/activations
+  FILES_MATCHING PATTERN "*.npy" PATTERN "provenance.json" PATTERN "SHA256SUMS")
 install(EXPORT flashbound_targets NAMESPACE flashbound:: DESTINATION ${flashbound_config_dir})
 
 configure_package_config_file(cmake/flashbound-config.cmake.in

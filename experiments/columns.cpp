@@ -1,0 +1,80 @@
+#include "experiments/results.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+namespace flashbound {
+namespace {
+
+constexpr auto kColumns = std::to_array<Column>({
+    {"algorithm", "", "algorithm that was counted or run"},
+    {"dtype", "", "number format of Q, K, V and O"},
+    {"batch", "1", "sequences of the batch"},
+    {"num_heads_q", "1", "query heads"},
+    {"num_heads_kv", "1", "key and value heads"},
+    {"seqlen_q", "1", "queries; with cu_seqlens, of all packed sequences together"},
+    {"seqlen_kv", "1", "keys"},
+    {"head_dim", "1", "columns of Q and K"},
+    {"head_dim_v", "1", "columns of V and O"},
+    {"mask", "", "none, causal or window"},
+    {"block_q", "1", "queries in a tile"},
+    {"block_kv", "1", "keys in a tile"},
+    {"num_splits", "1", "parts of the keys (split-kv)"},
+    {"kernel", "", "who computed"},
+    {"boundary", "", "between which memories the bytes moved: hbm = HBM and one fast memory"},
+    {"sram_bytes", "bytes", "capacity of the fast memory; missing: not limited"},
+    {"sram_peak_bytes", "bytes", "fast memory that the algorithm needs, by its footprint"},
+    {"hbm_read_bytes", "bytes", "into fast memory"},
+    {"hbm_write_bytes", "bytes", "out of fast memory"},
+    {"hbm_bytes", "bytes", "read and written"},
+    {"flops", "flops", "of the matrix products of visited tiles"},
+    {"arithmetic_intensity_flops_per_byte", "flops/byte", "flops / hbm_bytes"},
+    {"lower_bound_bytes", "bytes", "compulsory bytes: no algorithm moves fewer"},
+    {"ratio_to_lower_bound", "1", "hbm_bytes / lower_bound_bytes; missing where that is 0"},
+    {"status", "", "ok, pass, fail, mismatch or infeasible"},
+    {"reason", "", "why the status is not ok or pass"},
+    {"panel", "1", "contraction panel (small-cache)"},
+    {"window_left", "1", "keys seen before the diagonal; -1 = all"},
+    {"window_right", "1", "keys seen after the diagonal; -1 = all"},
+    {"footprint", "", "definition of sram_peak_bytes: uniform or kernel"},
+    {"method", "", "how the row was obtained: closed-form or machine"},
+    {"flops_useful", "flops", "of the matrix products of visible pairs alone"},
+    {"exponentials", "1", "of visited tiles and rescale factors"},
+    {"rescales_at_most", "1", "rows whose maximum might move: an upper bound, data decides"},
+    {"sram_peak_elements", "elements", "numbers resident together, at most"},
+    {"problem", "", "name of the problem that was checked"},
+    {"check", "", "what agrees with what"},
+    {"quantity", "", "where the two come nearest to the allowed difference, or exceed it"},
+    {"worst_difference", "1", "there; elements for traffic and residency of counts"},
+    {"allowed_difference", "1", "there: 0 for counts, derived error bounds for outputs"},
+    {"kind", "", "algorithm, kernel, format or problem"},
+    {"name", "", "as options take it"},
+    {"title", "", "what it is"},
+    {"source", "", "where it was published"},
+    {"lse_min", "1", "smallest finite lse"},
+    {"lse_max", "1", "largest lse"},
+    {"rows_without_keys", "1", "query rows that see no key: O = 0, lse = -inf (or the sink)"},
+    {"nan_rows", "1", "query rows whose output holds NaN"},
+});
+
+}  // namespace
+
+std::span<const Column> all_columns() { return kColumns; }
+
+std::vector<const Column*> columns_named(std::span<const std::string_view> names) {
+  std::vector<const Column*> columns;
+  for (const Column& column : kColumns) {
+    if (std::find(names.begin(), names.end(), column.name) != names.end()) {
+      columns.push_back(&column);
+    }
+  }
+  if (columns.size() != names.size()) {
+    std::fputs("flashbound: a verb names a column that does not exist\n", stderr);
+    std::abort();
+  }
+  return columns;
+}
+
+}  // namespace flashbound

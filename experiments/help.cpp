@@ -1,0 +1,114 @@
+#include "experiments/help.hpp"
+
+#include "experiments/build_info.hpp"
+
+#include <fmt/format.h>
+
+#include <sstream>
+#include <vector>
+
+namespace flashbound {
+namespace {
+
+std::string option_word(const OptionText& option) {
+  std::string word = "--" + std::string(option.name);
+  if (!option.metavar.empty()) word += " " + std::string(option.metavar);
+  return word;
+}
+
+std::string option_doc(const OptionText& option) {
+  std::string doc(option.doc);
+  if (!option.fallback.empty()) doc += fmt::format(" [{}]", option.fallback);
+  return doc;
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  std::istringstream in{std::string(text)};
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string exit_code_line() {
+  std::string line = "Exit codes:";
+  for (const ExitCode& code : exit_codes()) {
+    line += fmt::format("{} {} {}", line.back() == ':' ? "" : ",", code.code, code.meaning);
+  }
+  return line + ".\n";
+}
+
+// A leading dot or a dash would mean something to roff.
+std::string roff(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '-') {
+      escaped += "\\-";
+    } else if (c == '\\') {
+      escaped += "\\e";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+}  // namespace
+
+std::string command_help() {
+  std::string text =
+      "flashbound: how much data attention must move, cross-checked by independent parts\n\n"
+      "usage: flashbound VERB [options]\n\n";
+  for (const VerbText& verb : verb_texts()) {
+    text += fmt::format("  {:<8} {}\n", verb.name, verb.purpose);
+  }
+  text +=
+      "\nflashbound VERB --help says more; flashbound --version, flashbound --man (roff).\n"
+      "Results go to standard output, everything else to standard error.\n" +
+      exit_code_line();
+  return text;
+}
+
+std::string verb_help(const VerbText& verb) {
+  std::string text = fmt::format("{}\n\nusage: flashbound {}\n", verb.purpose, verb.usage);
+  std::string_view group;
+  for (const OptionText& option : option_texts()) {
+    if ((option.verbs & verb.verb) == 0) continue;
+    if (option.group != group) {
+      group = option.group;
+      text += fmt::format("\n{}:\n", group);
+    }
+    text += fmt::format("  {:<22} {}\n", option_word(option), option_doc(option));
+  }
+  text += "\nExamples:\n";
+  for (const std::string& line : lines_of(verb.examples)) text += "  " + line + "\n";
+  return text + exit_code_line();
+}
+
+std::string man_page() {
+  std::string text = fmt::format(
+      ".TH FLASHBOUND 1 \"\" \"flashbound {}\" \"User Commands\"\n"
+      ".SH NAME\nflashbound \\- how much data attention must move, cross\\-checked\n"
+      ".SH SYNOPSIS\n.B flashbound\n.I VERB\n[options]\n"
+      ".SH DESCRIPTION\n"
+      "Counts what an attention algorithm moves between HBM and a fast memory, runs it tile by\n"
+      "tile, and compares every figure with a second way to obtain it.\n",
+      build_info().version);
+  for (const VerbText& verb : verb_texts()) {
+    text += fmt::format(".SH {}\n{}\n.PP\n.B flashbound {}\n", verb.name, roff(verb.purpose),
+                        roff(verb.usage));
+    for (const OptionText& option : option_texts()) {
+      if ((option.verbs & verb.verb) == 0) continue;
+      text += fmt::format(".TP\n.B {}\n{}\n", roff(option_word(option)), roff(option_doc(option)));
+    }
+    text += ".PP\nExamples:\n.nf\n";
+    for (const std::string& line : lines_of(verb.examples)) text += roff(line) + "\n";
+    text += ".fi\n";
+  }
+  text += ".SH EXIT STATUS\n";
+  for (const ExitCode& code : exit_codes()) {
+    text += fmt::format(".TP\n.B {}\n{}\n", code.code, roff(code.meaning));
+  }
+  return text;
+}
+
+}  // namespace flashbound

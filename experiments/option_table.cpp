@@ -1,0 +1,118 @@
+#include "experiments/option_table.hpp"
+
+#include <array>
+
+namespace flashbound {
+namespace {
+
+constexpr std::array<VerbText, 4> kVerbs{{
+    {kVerify, "verify",
+     "Cross-checks every part that this machine can run, on published shapes and on real input.",
+     "verify [options]",
+     "flashbound verify\n"
+     "flashbound verify --problem llama-2-7b --format json --output verify.json"},
+    {kCount, "count",
+     "Counts what an algorithm reads, writes, holds and computes: closed form and machine.",
+     "count --seqlen N [options]",
+     "flashbound count --seqlen 4096 --num-heads 32 --head-dim 128 --mask causal --sram 192KiB\n"
+     "flashbound count --algorithm flash2 --seqlen-q 1 --seqlen-kv 8192 --format json"},
+    {kAttend, "attend",
+     "Computes attention on .npy inputs of shape (batch, heads, seqlen, head_dim).",
+     "attend --q FILE --k FILE --v FILE --o FILE [options]",
+     "flashbound attend --q q.npy --k k.npy --v v.npy --o o.npy --mask causal\n"
+     "flashbound attend --q q.npy --k k.npy --v v.npy --o o.npy --lse-out lse.npy --alibi"},
+    {kList, "list", "Lists algorithms, kernels, number formats and the problems of verify.",
+     "list [options]",
+     "flashbound list\n"
+     "flashbound list --format json"},
+}};
+
+constexpr unsigned kModels = kCount | kAttend;  // verbs that take a problem
+constexpr unsigned kAll = kVerify | kCount | kAttend | kList;
+
+constexpr std::string_view kProblem = "Problem";
+constexpr std::string_view kSchedule = "Schedule";
+constexpr std::string_view kFiles = "Files";
+constexpr std::string_view kRun = "Run and output";
+
+constexpr auto kOptions = std::to_array<OptionText>({
+    {"algorithm", "NAME", "all", "algorithm to count, or all (see list)", kCount, kProblem},
+    {"problem", "NAME", "all", "one of verify's problems, or all (see list)", kVerify, kProblem},
+    {"batch", "N", "1", "sequences in the batch, 1 to 2^24", kModels, kProblem},
+    {"num-heads", "N", "1", "query and key/value heads, 1 to 65536", kModels, kProblem},
+    {"num-heads-q", "N", "", "query heads, a multiple of --num-heads-kv", kModels, kProblem},
+    {"num-heads-kv", "N", "", "key/value heads", kModels, kProblem},
+    {"seqlen", "N", "", "queries and keys, 1 to 2^32", kModels, kProblem},
+    {"seqlen-q", "N", "", "queries", kModels, kProblem},
+    {"seqlen-kv", "N", "", "keys and values (also --seqlen-k)", kModels, kProblem},
+    {"head-dim", "N", "64", "columns of Q and K, 1 to 576", kModels, kProblem},
+    {"head-dim-v", "N", "", "columns of V and O (default: head-dim)", kModels, kProblem},
+    {"mask", "KIND", "none", "none, causal (bottom-right) or window", kModels, kProblem},
+    {"window-left", "N", "-1", "keys seen before the diagonal, -1 = all", kModels, kProblem},
+    {"window-right", "N", "-1", "keys seen after the diagonal, -1 = all", kModels, kProblem},
+    {"block-mask", "FILE", "", ".npy of cells (rows, cols), nonzero = visible", kModels, kProblem},
+    {"block-mask-q", "N", "", "queries in a cell (default: block-q)", kModels, kProblem},
+    {"block-mask-kv", "N", "", "keys in a cell (default: block-kv)", kModels, kProblem},
+    {"cu-seqlens-q", "LIST", "", "packed sequences: 0,n1,n1+n2,... or a .npy", kModels, kProblem},
+    {"cu-seqlens-kv", "LIST", "", "the same of keys", kModels, kProblem},
+    {"softmax-scale", "X", "", "factor of q.k (default: 1/sqrt(head-dim))", kModels, kProblem},
+    {"softcap", "X", "0", "c tanh(s/c) on the scaled scores; 0 = none", kModels, kProblem},
+    {"alibi", "", "", "bias -slope |distance|, slopes of Press et al. 2022", kModels, kProblem},
+    {"sink", "LIST", "", "a logit without a value: one, or one a query head", kModels, kProblem},
+    {"block-q", "N", "64", "queries in a tile (B_r)", kModels, kSchedule},
+    {"block-kv", "N", "64", "keys in a tile (B_c)", kModels, kSchedule},
+    {"panel", "N", "1", "small-cache's contraction panel, divides block-kv", kCount, kSchedule},
+    {"num-splits", "N", "1", "split-kv's parts of the keys", kCount, kSchedule},
+    {"dtype", "FORMAT", "fp16", "width of an element (see list)", kCount, kSchedule},
+    {"sram", "SIZE", "", "fast memory, e.g. 192KiB, 20MB; what exceeds it is infeasible", kCount,
+     kSchedule},
+    {"footprint", "KIND", "uniform", "uniform (words of dtype) or kernel (its buffers)", kCount,
+     kSchedule},
+    {"stages", "N", "1", "buffers for operands in flight (kernel footprint)", kCount, kSchedule},
+    {"method", "KIND", "both", "both, closed-form or machine", kCount, kSchedule},
+    {"q", "FILE", "", "queries, .npy (batch, num_heads_q, seqlen_q, head_dim)", kAttend, kFiles},
+    {"k", "FILE", "", "keys, .npy (batch, num_heads_kv, seqlen_kv, head_dim)", kAttend, kFiles},
+    {"v", "FILE", "", "values, .npy (batch, num_heads_kv, seqlen_kv, head_dim_v)", kAttend, kFiles},
+    {"o", "FILE", "", "output, .npy of Q's dtype", kAttend, kFiles},
+    {"lse-out", "FILE", "", "natural-log lse, .npy (batch, num_heads_q, seqlen_q, 1)", kAttend,
+     kFiles},
+    {"record-out", "FILE", "", "event log of one head as JSON (one algorithm)", kCount, kFiles},
+    {"program-out", "FILE", "", "the algorithm's program as JSON", kCount, kFiles},
+    {"activations", "DIR", "", "recorded Q, K, V (default: those of the source tree)", kVerify,
+     kFiles},
+    {"kernel", "NAME", "reference", "who computes (see list)", kAttend, kRun},
+    {"seed", "N", "1", "of random inputs, 0 to 2^63-1", kVerify, kRun},
+    {"threads", "N", "0", "threads, 1 to 1024; 0 = as many as the machine has", kVerify | kAttend,
+     kRun},
+    {"format", "KIND", "table", "table, csv, json or jsonl", kAll, kRun},
+    {"output", "FILE", "-", "results go there; - = standard output", kAll, kRun},
+    {"force", "", "", "replace output files that exist", kAll, kRun},
+    {"config", "FILE", "", "options as key = value lines; the command line wins", kAll, kRun},
+    {"print-config", "", "", "print the merged options, readable by --config, and stop", kAll, kRun},
+    {"quiet", "", "", "no progress", kAll, kRun},
+});
+
+constexpr std::array<ExitCode, 5> kExitCodes{{
+    {0, "done"},
+    {1, "a verification failed"},
+    {2, "usage or configuration"},
+    {3, "the environment failed (files, disk, memory)"},
+    {130, "interrupted"},
+}};
+
+}  // namespace
+
+std::span<const VerbText> verb_texts() { return kVerbs; }
+
+const VerbText* verb_named(std::string_view name) {
+  for (const VerbText& verb : kVerbs) {
+    if (verb.name == name) return &verb;
+  }
+  return nullptr;
+}
+
+std::span<const OptionText> option_texts() { return kOptions; }
+
+std::span<const ExitCode> exit_codes() { return kExitCodes; }
+
+}  // namespace flashbound

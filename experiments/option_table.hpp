@@ -1,0 +1,40 @@
+// Every option of the command, once: the parser, --help, the man page and the configuration file
+// are all made from this table.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace flashbound {
+
+// Verbs as bits, so that an option can say which of them take it.
+enum Verb : unsigned { kVerify = 1, kCount = 2, kAttend = 4, kList = 8 };
+
+struct VerbText {
+  Verb verb;
+  std::string_view name;
+  std::string_view purpose;   // one sentence
+  std::string_view usage;     // after "flashbound "
+  std::string_view examples;  // two, one a line
+};
+std::span<const VerbText> verb_texts();
+// nullptr when there is no such verb.
+const VerbText* verb_named(std::string_view name);
+
+struct OptionText {
+  std::string_view name;      // without dashes
+  std::string_view metavar;   // empty: a flag
+  std::string_view fallback;  // its default, as it would be written; empty: none
+  std::string_view doc;       // unit, range, meaning
+  unsigned verbs;
+  std::string_view group;
+};
+std::span<const OptionText> option_texts();
+
+struct ExitCode {
+  int code;
+  std::string_view meaning;
+};
+std::span<const ExitCode> exit_codes();
+
+}  // namespace flashbound

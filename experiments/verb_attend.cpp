@@ -1,0 +1,159 @@
+#include "core/errors.hpp"
+#include "experiments/atomic_file.hpp"
+#include "experiments/command.hpp"
+#include "experiments/interrupt.hpp"
+#include "experiments/kernels.hpp"
+#include "experiments/npy.hpp"
+#include "experiments/parallel_for.hpp"
+#include "experiments/problem_options.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <set>
+#include <utility>
+
+namespace flashbound {
+namespace {
+
+constexpr std::string_view kColumnNames[] = {
+    "batch",  "num_heads_q",  "num_heads_kv", "seqlen_q", "seqlen_kv", "head_dim",         "head_dim_v",
+    "mask",   "window_left",  "window_right", "kernel",   "status",    "rows_without_keys", "nan_rows",
+    "lse_min", "lse_max"};
+
+struct Files {
+  Tensor<double> q, k, v;
+  NpyType output_type = NpyType::f8;  // that of Q
+};
+
+Files read_inputs(const Options& options) {
+  NpyArray q = read_npy(options.text("q"));
+  NpyArray k = read_npy(options.text("k"));
+  NpyArray v = read_npy(options.text("v"));
+  for (const auto& [name, array] : {std::pair{"k", &k}, std::pair{"v", &v}}) {
+    if (array->type != q.type && array->is_float()) {
+      reject(std::string(name) + " dtype", flashbound::name(array->type),
+             std::string(flashbound::name(q.type)) + " as q is");
+    }
+  }
+  Files files;
+  files.output_type = q.type;
+  files.q = tensor_of(std::move(q), "q");
+  files.k = tensor_of(std::move(k), "k");
+  files.v = tensor_of(std::move(v), "v");
+  return files;
+}
+
+void require_axis(const char* what, Index value, Index wanted, const char* as) {
+  if (value != wanted) {
+    reject(what, std::to_string(value), std::to_string(wanted) + " as in " + as);
+  }
+}
+
+KnownShape shape_of(const Files& files) {
+  const auto& q = files.q.shape;
+  const auto& k = files.k.shape;
+  const auto& v = files.v.shape;
+  require_axis("k batch", k[0], q[0], "q");
+  require_axis("v batch", v[0], q[0], "q");
+  require_axis("v num_heads", v[1], k[1], "k");
+  require_axis("v seqlen", v[2], k[2], "k");
+  require_axis("k head_dim", k[3], q[3], "q");
+  return {q[0], q[1], k[1], q[2], k[2], q[3], v[3]};
+}
+
+// Every output path once, none of them an input's.
+void require_distinct_paths(const Options& options) {
+  std::set<std::string> seen;
+  for (const char* option : {"q", "k", "v"}) seen.insert(options.text(option));
+  for (const char* option : {"o", "lse-out", "output"}) {
+    if (!options.given(option) || options.text(option) == "-") continue;
+    if (!seen.insert(options.text(option)).second) {
+      reject(option, options.text(option), "a file of its own");
+    }
+  }
+}
+
+Row summary(const Document& document, const Problem& problem, const std::string& kernel,
+            const Attention& result) {
+  Row row;
+  const auto integer = [&](std::string_view column, Int128 value) {
+    set(document, row, column, value);
+  };
+  integer("batch", problem.batch);
+  integer("num_heads_q", problem.num_heads_q);
+  integer("num_heads_kv", problem.num_heads_kv);
+  integer("seqlen_q", problem.seqlen_q);
+  integer("seqlen_kv", problem.seqlen_kv);
+  integer("head_dim", problem.head_dim);
+  integer("head_dim_v", problem.head_dim_v);
+  set(document, row, "mask", mask_name(problem));
+  integer("window_left", problem.window_left);
+  integer("window_right", problem.window_right);
+  set(document, row, "kernel", kernel);
+  set(document, row, "status", std::string("ok"));
+
+  Index without_keys = 0;
+  Index nan_rows = 0;
+  const auto width = static_cast<std::size_t>(problem.head_dim_v);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  double least = kInfinity;
+  double most = -kInfinity;
+  for (std::size_t r = 0; r < result.lse.elements.size(); ++r) {
+    const double lse = result.lse.elements[r];
+    if (std::isfinite(lse)) {
+      least = std::min(least, lse);
+      most = std::max(most, lse);
+    }
+    if (lse == -kInfinity) ++without_keys;
+    const double* o = result.o.elements.data() + r * width;
+    if (std::any_of(o, o + width, [](double x) { return std::isnan(x); })) ++nan_rows;
+  }
+  integer("rows_without_keys", without_keys);
+  integer("nan_rows", nan_rows);
+  if (least <= most) {
+    set(document, row, "lse_min", least);
+    set(document, row, "lse_max", most);
+  }
+  return row;
+}
+
+}  // namespace
+
+Outcome run_attend(const Options& options) {
+  const Kernel& kernel = kernel_named(options.text("kernel"));
+  Outcome outcome;
+  outcome.threads = threads_of(options);
+  require_distinct_paths(options);
+  const Files files = read_inputs(options);
+  const Problem problem = problem_of(options, shape_of(files), Emptiness::allowed);
+
+  const Overwrite overwrite = options.flag("force") ? Overwrite::yes : Overwrite::no;
+  AtomicFile o_file(options.text("o"), overwrite);
+  std::unique_ptr<AtomicFile> lse_file;
+  if (options.given("lse-out")) {
+    lse_file = std::make_unique<AtomicFile>(options.text("lse-out"), overwrite);
+  }
+  const Inputs inputs{files.q.view(), files.k.view(), files.v.view()};
+  const Attention result =
+      kernel.attend(problem, inputs, interruptible(threaded(outcome.threads)));
+
+  write_npy(o_file.stream(), result.o, files.output_type);
+  if (lse_file) {
+    // Row statistics keep at least 32 bits.
+    const NpyType type = files.output_type == NpyType::f8 ? NpyType::f8 : NpyType::f4;
+    write_npy(lse_file->stream(), result.lse, type);
+  }
+  outcome.document.columns = columns_named(kColumnNames);
+  outcome.document.shown = {"kernel",   "batch", "num_heads_q", "num_heads_kv",
+                            "seqlen_q", "seqlen_kv", "mask", "rows_without_keys",
+                            "nan_rows", "lse_min", "lse_max"};
+  outcome.document.rows.push_back(
+      summary(outcome.document, problem, std::string(kernel.name), result));
+  if (lse_file) lse_file->commit();
+  o_file.commit();
+  return outcome;
+}
+
+}  // namespace flashbound

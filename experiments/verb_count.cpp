@@ -1,0 +1,261 @@
+#include "core/bounds.hpp"
+#include "core/closed_form.hpp"
+#include "core/count.hpp"
+#include "core/errors.hpp"
+#include "core/footprint.hpp"
+#include "core/programs.hpp"
+#include "core/record.hpp"
+#include "experiments/atomic_file.hpp"
+#include "experiments/command.hpp"
+#include "experiments/problem_options.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+namespace flashbound {
+namespace {
+
+// Up to so many blocks along the two sequence axes the machine answers at once.
+constexpr Index kMachineBlocksMax = Index{1} << 20;
+
+constexpr std::string_view kColumnNames[] = {
+    "algorithm", "dtype", "batch", "num_heads_q", "num_heads_kv", "seqlen_q", "seqlen_kv",
+    "head_dim", "head_dim_v", "mask", "block_q", "block_kv", "num_splits", "boundary", "sram_bytes",
+    "sram_peak_bytes", "hbm_read_bytes", "hbm_write_bytes", "hbm_bytes", "flops",
+    "arithmetic_intensity_flops_per_byte", "lower_bound_bytes", "ratio_to_lower_bound", "status",
+    "reason", "panel", "window_left", "window_right", "footprint", "method", "flops_useful",
+    "exponentials", "rescales_at_most", "sram_peak_elements"};
+
+enum class Method { closed_form, machine };
+
+struct Request {
+  Problem problem;
+  Tile tile;
+  NumberFormat dtype = NumberFormat::fp16;
+  FootprintKind footprint = FootprintKind::uniform;
+  Index stages = 1;
+  std::optional<Bytes> sram;
+  std::vector<const Algorithm*> algorithms;
+  std::vector<Method> methods;
+  bool for_people = false;  // a table: two methods that agree share a row
+};
+
+Request request_of(const Options& options) {
+  Request request;
+  request.problem = problem_of(options, std::nullopt, Emptiness::rejected);
+  request.tile = tile_of(options);
+  const std::string dtype = options.text("dtype");
+  const auto format = number_format_named(dtype);
+  if (!format) {
+    std::string names;
+    for (const NumberFormatFacts& entry : kNumberFormats) {
+      names += (names.empty() ? "" : ", ") + std::string(entry.name);
+    }
+    reject("dtype", dtype, "one of " + names);
+  }
+  request.dtype = *format;
+  const std::string footprint = options.text("footprint");
+  if (footprint != "uniform" && footprint != "kernel") {
+    reject("footprint", footprint, "uniform or kernel");
+  }
+  if (footprint == "kernel") request.footprint = FootprintKind::kernel;
+  constexpr Index kStagesMax = 64;
+  request.stages = options.integer("stages", 1, kStagesMax);
+  if (request.stages != 1 && footprint == "uniform") {
+    reject("stages", std::to_string(request.stages), "1 with footprint = uniform");
+  }
+  if (options.given("sram")) {
+    request.sram = options.bytes("sram");
+    if (request.sram->value() < 1) reject("sram", options.text("sram"), "at least 1 byte");
+  }
+  const std::string algorithm = options.text("algorithm");
+  if (algorithm == "all") {
+    for (const Algorithm& one : algorithms()) request.algorithms.push_back(&one);
+  } else {
+    request.algorithms.push_back(&algorithm_named(algorithm));
+  }
+  const std::string method = options.text("method");
+  if (method != "both" && method != "closed-form" && method != "machine") {
+    reject("method", method, "both, closed-form or machine");
+  }
+  if (method != "machine") request.methods.push_back(Method::closed_form);
+  if (method != "closed-form") request.methods.push_back(Method::machine);
+  request.for_people = format_named(options.text("format")) == Format::table;
+  return request;
+}
+
+// What does not depend on the algorithm.
+Row common_row(const Document& document, const Request& request) {
+  Row row;
+  const Problem& p = request.problem;
+  const auto integer = [&](std::string_view column, Int128 value) {
+    set(document, row, column, value);
+  };
+  set(document, row, "dtype", std::string(name(request.dtype)));
+  integer("batch", p.batch);
+  integer("num_heads_q", p.num_heads_q);
+  integer("num_heads_kv", p.num_heads_kv);
+  integer("seqlen_q", p.seqlen_q);
+  integer("seqlen_kv", p.seqlen_kv);
+  integer("head_dim", p.head_dim);
+  integer("head_dim_v", p.head_dim_v);
+  set(document, row, "mask", mask_name(p));
+  integer("block_q", request.tile.block_q);
+  integer("block_kv", request.tile.block_kv);
+  integer("num_splits", request.tile.num_splits);
+  integer("panel", request.tile.panel);
+  integer("window_left", p.window_left);
+  integer("window_right", p.window_right);
+  set(document, row, "boundary", std::string("hbm"));
+  set(document, row, "footprint", std::string(name(request.footprint)));
+  if (request.sram) integer("sram_bytes", request.sram->value());
+  integer("lower_bound_bytes", compulsory_bound(p, request.dtype).bytes().value());
+  integer("flops_useful", flashbound::flops_useful(p).value());
+  return row;
+}
+
+std::string tensors_json(const IoCount& count) {
+  std::string text = "\"tensors\": {";
+  for (const TensorTraffic& t : count.tensors) {
+    text += fmt::format(
+        "{}{}: {{\"read_bytes\": {}, \"write_bytes\": {}, \"read_elements\": {}, "
+        "\"write_elements\": {}}}",
+        text.back() == '{' ? "" : ", ", json_string(t.tensor), to_string(t.read_bytes()),
+        to_string(t.write_bytes()), to_string(t.read), to_string(t.written));
+  }
+  return text + "}";
+}
+
+void set_counts(const Document& document, Row& row, const IoCount& count, Bytes lower_bound) {
+  const auto integer = [&](std::string_view column, Int128 value) {
+    set(document, row, column, value);
+  };
+  const Bytes moved = hbm_bytes(count);
+  integer("hbm_read_bytes", hbm_read_bytes(count).value());
+  integer("hbm_write_bytes", hbm_write_bytes(count).value());
+  integer("hbm_bytes", moved.value());
+  integer("flops", count.flops.value());
+  integer("exponentials", count.exponentials.value());
+  integer("rescales_at_most", count.rescales_at_most.value());
+  integer("sram_peak_elements", count.sram_peak.value());
+  if (moved.value() > 0) {
+    set(document, row, "arithmetic_intensity_flops_per_byte",
+        static_cast<double>(count.flops.value()) / static_cast<double>(moved.value()));
+  }
+  if (lower_bound.value() > 0) {
+    set(document, row, "ratio_to_lower_bound", ratio(moved, lower_bound));
+  }
+  row.extra_json = tensors_json(count);
+}
+
+struct Verdict {
+  const char* status = "ok";
+  std::string reason;
+};
+
+Verdict verdict_on(const Request& request, Bytes required, bool agree) {
+  if (!agree) return {"mismatch", "closed form and machine differ"};
+  if (request.sram) {
+    if (const auto reason = infeasible_reason(required, *request.sram, request.footprint)) {
+      return {"infeasible", *reason};
+    }
+  }
+  return {};
+}
+
+// Whether the machine need not be waited for.
+bool machine_is_quick(const Request& request) {
+  const Problem& p = request.problem;
+  const Index blocks = Partition{p.seqlen_q, request.tile.block_q}.count() +
+                       Partition{p.seqlen_kv, request.tile.block_kv}.count();
+  return blocks <= kMachineBlocksMax / request.tile.num_splits;
+}
+
+void count_algorithm(const Request& request, const Algorithm& algorithm, Outcome& outcome) {
+  const Problem& p = request.problem;
+  const bool forced = request.methods.size() == 1;
+  std::vector<std::pair<Method, IoCount>> counts;
+  for (const Method method : request.methods) {
+    if (method == Method::closed_form) {
+      counts.emplace_back(method, closed_form(algorithm.name, p, request.tile, request.dtype));
+    } else if (forced || machine_is_quick(request)) {
+      counts.emplace_back(method, count(algorithm.program(), p, request.tile, request.dtype));
+    }
+  }
+  const bool agree = counts.size() < 2 || counts[0].second == counts[1].second;
+  const bool skipped = counts.size() < request.methods.size();
+  const Bytes lower_bound = compulsory_bound(p, request.dtype).bytes();
+  const bool one_row = request.for_people && agree && counts.size() == 2;
+  if (one_row) counts.pop_back();
+  for (const auto& [method, counted] : counts) {
+    Row row = common_row(outcome.document, request);
+    set(outcome.document, row, "algorithm", std::string(algorithm.name));
+    set(outcome.document, row, "method",
+        std::string(one_row                      ? "closed-form = machine"
+                    : method == Method::machine ? "machine"
+                                                : "closed-form"));
+    set_counts(outcome.document, row, counted, lower_bound);
+    Bytes required = bytes_of(counted.sram_peak, byte_size(request.dtype));
+    if (request.footprint == FootprintKind::kernel) {
+      required = footprint(algorithm.program(), p, request.tile, request.dtype,
+                           request.footprint, request.stages)
+                     .kernel_total();
+    }
+    set(outcome.document, row, "sram_peak_bytes", required.value());
+    Verdict verdict = verdict_on(request, required, agree);
+    if (skipped && verdict.reason.empty()) {
+      verdict.reason = "too many blocks to run the machine beside it (--method machine insists)";
+    }
+    set(outcome.document, row, "status", std::string(verdict.status));
+    set(outcome.document, row, "reason", verdict.reason);
+    outcome.document.rows.push_back(std::move(row));
+  }
+  if (!agree) outcome.exit_code = 1;
+}
+
+// --record-out and --program-out.
+void write_documents(const Options& options, const Request& request) {
+  const Overwrite overwrite = options.flag("force") ? Overwrite::yes : Overwrite::no;
+  for (const char* option : {"record-out", "program-out"}) {
+    if (!options.given(option)) continue;
+    if (request.algorithms.size() != 1) {
+      throw ConfigError(std::string(option) + ": needs one --algorithm");
+    }
+    AtomicFile file(options.text(option), overwrite);
+    const Program program = request.algorithms.front()->program();
+    if (std::string_view(option) == "program-out") {
+      file.stream() << to_json(program) << "\n";
+    } else {
+      constexpr Int128 kEventsMax = 10'000'000;
+      const Schedule schedule =
+          schedule_for(request.problem, request.tile, sequence(request.problem, 0));
+      const Int128 pairs = Int128{schedule.q_block_count()} * schedule.kv_block_count();
+      constexpr Int128 kEventsPerPair = 16;
+      if (pairs * kEventsPerPair > kEventsMax) {
+        reject("record-out", to_decimal(pairs) + " pairs of blocks",
+               "at most " + to_decimal(kEventsMax / kEventsPerPair) + " (larger blocks or fewer)");
+      }
+      file.stream() << record_json(program, schedule, request.dtype) << "\n";
+    }
+    file.commit();
+  }
+}
+
+}  // namespace
+
+Outcome run_count(const Options& options) {
+  const Request request = request_of(options);
+  Outcome outcome;
+  outcome.document.columns = columns_named(kColumnNames);
+  outcome.document.shown = {"algorithm", "hbm_read_bytes", "hbm_write_bytes",
+                            "ratio_to_lower_bound", "sram_peak_bytes", "flops", "method", "status",
+                            "reason"};
+  for (const Algorithm* algorithm : request.algorithms) {
+    count_algorithm(request, *algorithm, outcome);
+  }
+  write_documents(options, request);
+  return outcome;
+}
+
+}  // namespace flashbound
