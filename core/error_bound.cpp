@@ -44,7 +44,7 @@ double logit_error(const HeadConditions& head, const RowConditions& row, const R
                    Terms& terms) {
   const double l = terms.l;
   const double h = terms.h;
-  const double d = static_cast<double>(head.shape.head_dim);
+  const auto d = static_cast<double>(head.shape.head_dim);
   const double scale = std::abs(head.scale);
   const double dot = row.product_max;
   const double x = scale * dot;
@@ -61,7 +61,7 @@ double logit_error(const HeadConditions& head, const RowConditions& row, const R
     magnitude = std::min(c, x);
   }
   if (row.bias_max > 0) {
-    const double distance = static_cast<double>(head.shape.seqlen_q + head.shape.seqlen_kv);
+    const auto distance = static_cast<double>(head.shape.seqlen_q + head.shape.seqlen_kv);
     const double bias_error = std::expm1(3 * l) * row.bias_max + 2 * h * (distance + 1);
     const double rounded = magnitude + error + row.bias_max + bias_error;
     error += bias_error + std::expm1(l) * rounded;
@@ -83,7 +83,7 @@ Terms row_terms(const HeadConditions& head, const RowConditions& row, const Roun
   Terms t;
   t.l = function_exponent(1, u);
   t.h = model.smallest_normal * 2 * u;
-  t.n = static_cast<double>(row.visible) + (head.sink ? 1 : 0);
+  t.n = static_cast<double>(row.visible) + (head.sink ? 1.0 : 0.0);
   t.log_n = std::log(t.n);
   t.depth = -std::log(model.smallest_normal);
   t.logit = logit_error(head, row, model, t);
@@ -95,7 +95,7 @@ Terms row_terms(const HeadConditions& head, const RowConditions& row, const Roun
   const double log_l = function_exponent(model.log_error, u);
   t.evaluation = log_l * (t.log_n + 1) + t.l * (lse + t.log_n + 1);
 
-  const double folds = static_cast<double>(model.updates);
+  const auto folds = static_cast<double>(model.updates);
   const double rescales = std::min(folds, 2 * t.n);  // a maximum rises at most once a key
   const double exp_l = function_exponent(model.exp_error, u);
   t.weights = (std::min(range, t.depth) + t.log_n) * u + (rescales + 2) * exp_l +
@@ -110,7 +110,7 @@ Terms row_terms(const HeadConditions& head, const RowConditions& row, const Roun
 // t of the statement.
 double underflow(const Terms& t, const RowConditions& row, const RoundingModel& model) {
   const double smallest_weight = t.n * std::exp(-kUsableRange * t.depth);
-  const double folds = static_cast<double>(model.updates);
+  const auto folds = static_cast<double>(model.updates);
   return std::exp(1.0) * (2 * t.n * smallest_weight * row.value_max +
                           t.h * (t.n * (1 + row.value_max) + 4 * (folds + 1)));
 }
@@ -118,15 +118,20 @@ double underflow(const Terms& t, const RowConditions& row, const RoundingModel& 
 // A NaN, from data that is not finite, promises nothing.
 double or_infinity(double bound) { return std::isnan(bound) ? kInfinity : bound * kOwnRounding; }
 
+// Of the lse of a row that sees nothing: the sink itself, converted and added to log 1.
+double sink_error(const HeadConditions& head, const RoundingModel& model) {
+  if (!head.sink) return 0;
+  const double sink = std::abs(*head.sink);
+  if (sink >= model.largest_finite / 4) return kInfinity;
+  return 3 * model.unit_roundoff * sink + 2 * model.smallest_normal;
+}
+
 void row_bound(const HeadConditions& head, Index r, const RoundingModel& model, ErrorBound& bound) {
   const RowConditions& row = head.rows[static_cast<std::size_t>(r)];
   const RoundingModel own = reference_rounding();
   if (row.visible == 0) {
     bound.o.row(r).setZero();
-    // lse is the sink itself, converted and added to log 1.
-    const double sink = std::abs(head.sink.value_or(0));
-    const double error = 3 * model.unit_roundoff * sink + 2 * model.smallest_normal;
-    bound.lse(r) = !head.sink ? 0 : sink < model.largest_finite / 4 ? error : kInfinity;
+    bound.lse(r) = sink_error(head, model);
     return;
   }
   Terms unused;
@@ -157,10 +162,17 @@ void row_bound(const HeadConditions& head, Index r, const RoundingModel& model, 
   }
 }
 
+// What one block of keys brings to the extremes of a row.
+struct KeyMagnitudes {
+  Block keys;
+  RowMatrix products;      // sum_c |q_c k_jc|: rows x keys
+  Eigen::VectorXd values;  // max_c |v_jc|, finite ones
+};
+
 // Extremes of one row over the visible keys of one block of keys.
-void observe(const Head& head, const QueryBlock& block, const Block& keys, Index r,
-             const RowMatrix& products, const Eigen::VectorXd& value_magnitude,
+void observe(const Head& head, const QueryBlock& block, const KeyMagnitudes& magnitudes, Index r,
              RowConditions& row) {
+  const Block& keys = magnitudes.keys;
   const Schedule& schedule = head.schedule();
   const Index query = block.rows.begin + r;
   const Index diagonal = query + schedule.shape.seqlen_kv - schedule.shape.seqlen_q;
@@ -173,10 +185,11 @@ void observe(const Head& head, const QueryBlock& block, const Block& keys, Index
     row.logit_max = std::max(row.logit_max, logit);
     row.logit_min = std::min(row.logit_min, logit);
     // A NaN must not vanish in a maximum.
-    const double product = products(r, c);
-    row.product_max = std::isfinite(product) ? std::max(row.product_max, product) : kInfinity;
+    const double product = magnitudes.products(r, c);
+    if (!std::isfinite(product)) row.product_max = kInfinity;
+    row.product_max = std::max(row.product_max, product);
     row.bias_max = std::max(row.bias_max, slope * static_cast<double>(std::abs(diagonal - key)));
-    row.value_max = std::max(row.value_max, value_magnitude(c));
+    row.value_max = std::max(row.value_max, magnitudes.values(c));
   }
 }
 
@@ -193,7 +206,8 @@ Eigen::VectorXd finite_magnitudes(const RowMatrix& v) {
 // max v - min v over the visible keys, column by column.
 Eigen::RowVectorXd spread_of(const Head& head, const QueryBlock& block, Index r) {
   const Index cols = head.problem().head_dim_v;
-  Eigen::RowVectorXd high = Eigen::RowVectorXd::Constant(cols, head.sink() ? 0 : -kInfinity);
+  Eigen::RowVectorXd high = Eigen::RowVectorXd::Constant(cols, -kInfinity);
+  if (head.sink()) high.setZero();
   Eigen::RowVectorXd low = -high;
   for (const Block& keys : block.blocks) {
     const RowMatrix v = head.values(keys.span);
@@ -215,10 +229,10 @@ void block_conditions(const Head& head, Index i, HeadConditions& result) {
     row.logit_min = head.sink().value_or(kInfinity);
   }
   for (const Block& keys : block.blocks) {
-    const RowMatrix products = q * head.keys(keys.span).cwiseAbs().transpose();
-    const Eigen::VectorXd magnitudes = finite_magnitudes(head.values(keys.span));
+    const KeyMagnitudes magnitudes{keys, q * head.keys(keys.span).cwiseAbs().transpose(),
+                                   finite_magnitudes(head.values(keys.span))};
     for (Index r = 0; r < q.rows(); ++r) {
-      observe(head, block, keys, r, products, magnitudes, rows[static_cast<std::size_t>(r)]);
+      observe(head, block, magnitudes, r, rows[static_cast<std::size_t>(r)]);
     }
   }
   for (Index r = 0; r < q.rows(); ++r) {

@@ -76,7 +76,7 @@ RowStatistics exponentiate_row(Eigen::Ref<Eigen::RowVectorXd> logits, std::optio
   if (sink) row.sum = std::exp(*sink - row.maximum);
   for (Index j = 0; j < logits.size(); ++j) {
     // Also where the maximum is -inf, whose difference with itself is NaN.
-    logits(j) = logits(j) == -kInfinity ? 0 : std::exp(logits(j) - row.maximum);
+    logits(j) = logits(j) == -kInfinity ? 0.0 : std::exp(logits(j) - row.maximum);
     row.sum += logits(j);
   }
   return row;
