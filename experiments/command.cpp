@@ -5,6 +5,7 @@
 #include "experiments/atomic_file.hpp"
 #include "experiments/build_info.hpp"
 #include "experiments/help.hpp"
+#include "experiments/html.hpp"
 #include "experiments/interrupt.hpp"
 #include "experiments/io_error.hpp"
 #include "experiments/parallel_for.hpp"
@@ -70,6 +71,10 @@ int run_verb(const VerbText& verb, std::span<const std::string> words, std::ostr
   if (to_file && format != Format::json) {
     manifest_file = std::make_unique<AtomicFile>(path + ".manifest.json", overwrite);
   }
+  std::unique_ptr<AtomicFile> report;
+  if (options.given("report")) {
+    report = std::make_unique<AtomicFile>(options.text("report"), overwrite);
+  }
 
   RunFacts run;
   run.argv.assign(words.begin(), words.end());
@@ -85,6 +90,10 @@ int run_verb(const VerbText& verb, std::span<const std::string> words, std::ostr
   if (manifest_file) {
     manifest_file->stream() << manifest << "\n";
     manifest_file->commit();
+  }
+  if (report) {
+    write_html(report->stream(), "flashbound " + std::string(verb.name), outcome.document, manifest);
+    report->commit();
   }
   if (file) file->commit();
   return outcome.exit_code;

@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const std::set<std::string> kVolatileOptions{"output", "force",        "quiet",  "threads",
-                                             "config", "print-config", "format", "o",
+                                             "config", "print-config", "format", "o", "report",
                                              "lse-out", "record-out",  "program-out"};
 
 // The first "key : value" line of /proc/cpuinfo with this key.

@@ -9,7 +9,7 @@ constexpr std::array<VerbText, 4> kVerbs{{
     {kVerify, "verify",
      "Cross-checks every part that this machine can run, on published shapes and on real input.",
      "verify [options]",
-     "flashbound verify\n"
+     "flashbound verify --report verify.html\n"
      "flashbound verify --problem llama-2-7b --format json --output verify.json"},
     {kCount, "count",
      "Counts what an algorithm reads, writes, holds and computes: closed form and machine.",
@@ -86,6 +86,7 @@ constexpr auto kOptions = std::to_array<OptionText>({
      kRun},
     {"format", "KIND", "table", "table, csv, json or jsonl", kAll, kRun},
     {"output", "FILE", "-", "results go there; - = standard output", kAll, kRun},
+    {"report", "FILE", "", "the table as a self-contained HTML page", kAll, kRun},
     {"force", "", "", "replace output files that exist", kAll, kRun},
     {"config", "FILE", "", "options as key = value lines; the command line wins", kAll, kRun},
     {"print-config", "", "", "print the merged options, readable by --config, and stop", kAll, kRun},

@@ -61,19 +61,6 @@ std::string json(const Cell& cell) {
   return plain(cell);
 }
 
-// For people: integers in groups of three digits, numbers to three figures.
-std::string readable(const Cell& cell) {
-  if (const auto* number = std::get_if<double>(&cell)) return fmt::format("{:.3g}", *number);
-  std::string text = plain(cell);
-  if (!std::holds_alternative<Int128>(cell)) return text;
-  const std::size_t sign = text.front() == '-' ? 1 : 0;
-  for (std::size_t at = text.size(); at > sign + 3;) {
-    at -= 3;
-    text.insert(at, ",");
-  }
-  return text;
-}
-
 std::string row_json(const Document& document, const Row& row) {
   std::string text = "{";
   for (std::size_t c = 0; c < document.columns.size(); ++c) {
@@ -111,11 +98,7 @@ void write_csv(std::ostream& out, const Document& document) {
 }
 
 void write_table(std::ostream& out, const Document& document) {
-  std::vector<std::size_t> shown;
-  if (document.shown.empty()) {
-    for (std::size_t c = 0; c < document.columns.size(); ++c) shown.push_back(c);
-  }
-  for (const std::string_view name : document.shown) shown.push_back(index_of(document, name));
+  const std::vector<std::size_t> shown = shown_columns(document);
   std::vector<std::size_t> width;
   for (const std::size_t c : shown) {
     width.push_back(document.columns[c]->name.size());
@@ -147,6 +130,27 @@ void write_table(std::ostream& out, const Document& document) {
 void set(const Document& document, Row& row, std::string_view column, Cell cell) {
   row.cells.resize(document.columns.size());
   row.cells[index_of(document, column)] = std::move(cell);
+}
+
+std::vector<std::size_t> shown_columns(const Document& document) {
+  std::vector<std::size_t> shown;
+  if (document.shown.empty()) {
+    for (std::size_t c = 0; c < document.columns.size(); ++c) shown.push_back(c);
+  }
+  for (const std::string_view name : document.shown) shown.push_back(index_of(document, name));
+  return shown;
+}
+
+std::string readable(const Cell& cell) {
+  if (const auto* number = std::get_if<double>(&cell)) return fmt::format("{:.3g}", *number);
+  std::string text = plain(cell);
+  if (!std::holds_alternative<Int128>(cell)) return text;
+  const std::size_t sign = text.front() == '-' ? 1 : 0;
+  for (std::size_t at = text.size(); at > sign + 3;) {
+    at -= 3;
+    text.insert(at, ",");
+  }
+  return text;
 }
 
 Format format_named(const std::string& name) {

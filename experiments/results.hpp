@@ -42,6 +42,11 @@ std::vector<const Column*> columns_named(std::span<const std::string_view> names
 // Sets a cell by its column's name.
 void set(const Document& document, Row& row, std::string_view column, Cell cell);
 
+// Positions of the columns that a table shows.
+std::vector<std::size_t> shown_columns(const Document& document);
+// A cell for people: integers in groups of three digits, numbers to three figures.
+std::string readable(const Cell& cell);
+
 enum class Format { table, csv, json, jsonl };
 // Throws ConfigError.
 Format format_named(const std::string& name);

@@ -2,6 +2,7 @@
 #include "core/programs.hpp"
 #include "experiments/command.hpp"
 #include "experiments/kernels.hpp"
+#include "experiments/recorded_inputs.hpp"
 #include "experiments/verify_problems.hpp"
 
 namespace flashbound {
@@ -37,6 +38,10 @@ Outcome run_list(const Options&) {
             std::to_string(p.problem.seqlen_kv) + ", head_dim " +
             std::to_string(p.problem.head_dim) + "/" + std::to_string(p.problem.head_dim_v),
         p.source);
+  }
+  for (const std::string& recorded : recorded_names()) {
+    add("problem", recorded, "12 heads, 512 x 512, head_dim 32/32: recorded Q, K, V",
+        "all-MiniLM-L6-v2 on public-domain text (experiments/activations)");
   }
   return outcome;
 }

@@ -1,9 +1,7 @@
 #include "core/errors.hpp"
 #include "experiments/command.hpp"
-#include "experiments/npy.hpp"
 #include "experiments/parallel_for.hpp"
 #include "experiments/progress.hpp"
-#include "experiments/source_tree.hpp"
 #include "experiments/verify.hpp"
 
 #include <fmt/format.h>
@@ -20,35 +18,6 @@ constexpr std::string_view kColumnNames[] = {"algorithm", "status",   "problem",
 constexpr int kFailed = 1;
 constexpr int kInterrupted = 130;
 
-// Layers that experiments/activations/ holds.
-constexpr Index kLayers[] = {0, 2, 5};
-
-RecordedInputs read_layer(const std::string& folder, Index layer) {
-  const auto tensor = [&](const char* which) {
-    const std::string path =
-        folder + "/minilm_layer" + std::to_string(layer) + "_" + which + ".npy";
-    return tensor_of(read_npy(path), path);
-  };
-  RecordedInputs recorded;
-  recorded.name = "minilm-layer" + std::to_string(layer);
-  recorded.inputs = {tensor("q"), tensor("k"), tensor("v")};
-  const auto& q = recorded.inputs.q.shape;
-  const auto& k = recorded.inputs.k.shape;
-  Problem& p = recorded.problem;
-  p.batch = q[0];
-  p.num_heads_q = q[1];
-  p.num_heads_kv = k[1];
-  p.seqlen_q = q[2];
-  p.seqlen_kv = k[2];
-  p.head_dim = q[3];
-  p.head_dim_v = recorded.inputs.v.shape[3];
-  validate(p);
-  validate(p, recorded.inputs.view());
-  // Ragged on both axes: 512 is no multiple of either.
-  recorded.tile = {.block_q = 96, .block_kv = 80, .panel = 8, .num_splits = 3};
-  return recorded;
-}
-
 VerifyPlan plan_of(const Options& options) {
   VerifyPlan plan;
   plan.seed = static_cast<std::uint64_t>(
@@ -62,12 +31,11 @@ VerifyPlan plan_of(const Options& options) {
   for (VerifyProblem& problem : verify_problems()) {
     if (is_wanted(problem.name)) plan.problems.push_back(std::move(problem));
   }
-  const std::string folder =
-      options.given("activations") ? options.text("activations") : default_activations();
-  for (const Index layer : kLayers) {
-    if (is_wanted("minilm-layer" + std::to_string(layer))) {
-      plan.recorded.push_back(read_layer(folder, layer));
-    }
+  const auto folder = [&] {
+    return options.given("activations") ? options.text("activations") : default_activations();
+  };
+  for (const std::string& name : recorded_names()) {
+    if (is_wanted(name)) plan.recorded.push_back(read_recorded(folder(), name));
   }
   if (plan.problems.empty() && plan.recorded.empty()) {
     reject("problem", wanted, "one of " + names);

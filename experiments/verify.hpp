@@ -1,7 +1,7 @@
 // The main job: every check that this machine can run, on published shapes and on real input.
 #pragma once
 
-#include "experiments/random_inputs.hpp"
+#include "experiments/recorded_inputs.hpp"
 #include "experiments/verify_checks.hpp"
 #include "experiments/verify_problems.hpp"
 
@@ -11,14 +11,6 @@
 #include <vector>
 
 namespace flashbound {
-
-// Real input: a problem with its own Q, K and V, of which every head is computed.
-struct RecordedInputs {
-  std::string name;
-  Problem problem;
-  Tile tile{};
-  OwnedInputs inputs;
-};
 
 struct VerifyPlan {
   std::vector<VerifyProblem> problems;   // counted whole, computed on one seeded head

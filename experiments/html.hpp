@@ -1,0 +1,16 @@
+// Results as one self-contained page.
+#pragma once
+
+#include "experiments/results.hpp"
+
+#include <iosfwd>
+#include <string>
+
+namespace flashbound {
+
+// A page without scripts or outside references: the document's table, what each column means, and
+// the manifest. Everything that comes from data is escaped.
+void write_html(std::ostream& out, const std::string& title, const Document& document,
+                const std::string& manifest_json);
+
+}  // namespace flashbound
