@@ -3,8 +3,9 @@
 // public reports and our own additions, S for rows of core/README.md, semantics.
 //
 // Forward behaviour is what these cases are about; where a report concerns the backward pass, its
-// problem is here and its forward output is checked. Lengths and head_dims are cut where only the
-// size of an index matters, so that the product that overflowed still does.
+// problem is here and its forward output is checked. Sizes that did not matter are cut. Where a
+// length or a batch overflowed an index it keeps its size beside a short other one (A4, A5, A6,
+// A7): every index here is 64 bits wide, and products of both lengths are the counts' tests.
 //
 //   not here   why
 //   A8         memory layout of the inputs: reference_test.cpp ("A8: strides ...")
