@@ -15,7 +15,7 @@
 //   A28, A35   repeated runs are bit-equal: reference_test.cpp ("A28 A35: ...")
 //   A42        dropout: the core has none
 //   A9         its pages: the core has none; two sequences that both must be written are here
-//   A7         its bias tensor: the core has none; ALiBi over as many pairs is here
+//   A7         its bias tensor: the core has none; ALiBi over 32 heads of 8192 keys is here
 //   A15, A40   rejected problems: rejected_cases()
 #pragma once
 
@@ -25,7 +25,6 @@
 #include "experiments/random_inputs.hpp"
 
 #include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
