@@ -1,6 +1,8 @@
 #include "experiments/verify.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <map>
 #include <optional>
 #include <random>
 
@@ -118,6 +120,16 @@ void run_numerics(const std::vector<NumericTarget>& targets, const ParallelFor& 
   append(checks, merged);
 }
 
+// All that was checked of one problem together, problems in the plan's order.
+void sort_by_problem(const VerifyPlan& plan, std::vector<VerifyCheck>& checks) {
+  std::map<std::string, std::size_t> place;
+  for (const VerifyProblem& p : plan.problems) place.try_emplace(p.name, place.size());
+  for (const RecordedInputs& p : plan.recorded) place.try_emplace(p.name, place.size());
+  std::stable_sort(checks.begin(), checks.end(), [&](const VerifyCheck& a, const VerifyCheck& b) {
+    return place.at(a.problem) < place.at(b.problem);
+  });
+}
+
 }  // namespace
 
 Index verify_step_count(const VerifyPlan& plan) {
@@ -158,6 +170,7 @@ std::vector<VerifyCheck> run_verify(const VerifyPlan& plan, const ParallelFor& p
     }
   }
   run_numerics(targets, parallel_for, steps, checks);
+  sort_by_problem(plan, checks);
   return checks;
 }
 
