@@ -8,10 +8,13 @@
 namespace flashbound {
 
 // Verbs as bits, so that an option can say which of them take it.
-enum Verb : unsigned { kVerify = 1, kCount = 2, kAttend = 4, kList = 8 };
+inline constexpr unsigned kVerify = 1;
+inline constexpr unsigned kCount = 2;
+inline constexpr unsigned kAttend = 4;
+inline constexpr unsigned kList = 8;
 
 struct VerbText {
-  Verb verb;
+  unsigned verb;
   std::string_view name;
   std::string_view purpose;   // one sentence
   std::string_view usage;     // after "flashbound "

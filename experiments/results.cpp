@@ -42,7 +42,7 @@ std::string plain(const Cell& cell) {
 }
 
 std::string csv(const Cell& cell) {
-  const std::string text = plain(cell);
+  std::string text = plain(cell);
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {
