@@ -8,7 +8,7 @@
 #include "tests/core/one_head.hpp"
 #include "tests/core/online_softmax.hpp"
 #include "tests/core/within_bound.hpp"
-#include "tests/cross/random_problem.hpp"
+#include "tests/core/random_problem.hpp"
 
 #include <doctest/doctest.h>
 

@@ -10,7 +10,7 @@
 #include "core/footprint.hpp"
 #include "core/programs.hpp"
 #include "core/record.hpp"
-#include "tests/cross/random_problem.hpp"
+#include "tests/core/random_problem.hpp"
 
 namespace flashbound {
 namespace {

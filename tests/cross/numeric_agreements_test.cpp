@@ -4,7 +4,7 @@
 #include "core/programs.hpp"
 #include "experiments/random_inputs.hpp"
 #include "experiments/verify_checks.hpp"
-#include "tests/cross/random_problem.hpp"
+#include "tests/core/random_problem.hpp"
 
 #include <doctest/doctest.h>
 

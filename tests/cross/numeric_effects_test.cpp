@@ -12,7 +12,7 @@
 #include "core/numeric.hpp"
 #include "core/programs.hpp"
 #include "experiments/random_inputs.hpp"
-#include "tests/cross/random_problem.hpp"
+#include "tests/core/random_problem.hpp"
 
 namespace flashbound {
 namespace {

@@ -156,6 +156,20 @@ TEST_SUITE("cross.program") {
     CHECK(contains(rejection([&] { program_from_json(deep); }), "program nesting"));
   }
 
+  TEST_CASE("numbers that are no whole index are rejected and not narrowed") {
+    const std::string good = to_json(flash2_program());
+    const std::string wanted = "\"tile\": 1";
+    REQUIRE(contains(good, wanted));
+    for (const char* value : {"4294967297", "1.0", "1e+300", "-1", "\"1\"", "null", "true",
+                              "18446744073709551615", "2147483648"}) {
+      CAPTURE(value);
+      std::string bad = good;
+      bad.replace(bad.find(wanted), wanted.size(), std::string("\"tile\": ") + value);
+      CHECK(rejection([&] { program_from_json(bad); }) ==
+            "program tile = " + std::string(value) + ": must be a whole number from 0");
+    }
+  }
+
   TEST_CASE("an unknown algorithm is answered with the names that exist") {
     const std::string message = rejection([] { algorithm_named("flash9"); });
     CHECK(contains(message, "algorithm = flash9"));

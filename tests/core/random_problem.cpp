@@ -1,4 +1,4 @@
-#include "tests/cross/random_problem.hpp"
+#include "tests/core/random_problem.hpp"
 
 #include <random>
 #include <sstream>
