@@ -1,9 +1,11 @@
-#include <nlohmann/json.hpp>
-#include <string>
-
 #include "core/errors.hpp"
 #include "core/program.hpp"
 #include "core/program_names.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <limits>
+#include <string>
 
 namespace flashbound {
 namespace {
@@ -84,19 +86,32 @@ Enum read_enum(const Json& json) {
   return value;
 }
 
+// A number of a loop, tensor or tile. The JSON library would narrow 2^32 + 1 or 1.5 to 1.
+int read_number(const Json& json, const char* key) {
+  const Json& value = json.at(key);
+  if (!value.is_number_integer() || value < 0 || value > std::numeric_limits<int>::max()) {
+    reject(std::string("program ") + key, value.dump(), "a whole number from 0");
+  }
+  return value.get<int>();
+}
+
+int read_optional_number(const Json& json, const char* key) {
+  return json.contains(key) ? read_number(json, key) : kNone;
+}
+
 LoopRange read_range(const Json& json) {
-  return {read_enum<RangeKind>(json.at("kind")), json.value("of", kNone),
-          json.value("split", kNone)};
+  return {read_enum<RangeKind>(json.at("kind")), read_optional_number(json, "of"),
+          read_optional_number(json, "split")};
 }
 
 Extent read_extent(const Json& json) {
-  return {read_enum<Axis>(json.at("axis")), json.value("loop", kNone)};
+  return {read_enum<Axis>(json.at("axis")), read_optional_number(json, "loop")};
 }
 
 Operand read_operand(const Json& statement, const char* key) {
   if (!statement.contains(key)) return {};
   const Json& json = statement.at(key);
-  return {json.at("tile").get<int>(), json.value("copy", kNone)};
+  return {read_number(json, "tile"), read_optional_number(json, "copy")};
 }
 
 TileDecl read_tile(const Json& json) {
@@ -126,8 +141,8 @@ std::vector<Statement> read_body(const Json& json, int depth) {
     Statement s;
     s.op = read_enum<Op>(entry.at("op"));
     s.label = entry.value("label", "");
-    s.loop = entry.value("loop", kNone);
-    s.tensor = entry.value("tensor", kNone);
+    s.loop = read_optional_number(entry, "loop");
+    s.tensor = read_optional_number(entry, "tensor");
     if (entry.contains("region")) {
       for (const Json& extent : entry.at("region")) s.region.push_back(read_extent(extent));
     }
@@ -164,8 +179,9 @@ std::string to_json(const Program& program) {
   for (const LoopDecl& loop : program.loops) {
     loops.push_back({{"name", loop.name}, {"range", write(loop.range)}});
   }
-  const Json document{{"schema_version", 1}, {"program", program.name}, {"tensors", tensors},
-                      {"tiles", tiles},      {"loops", loops},          {"body", write(program.body)}};
+  const Json document{{"schema_version", 1}, {"program", program.name},
+                      {"tensors", tensors},  {"tiles", tiles},
+                      {"loops", loops},      {"body", write(program.body)}};
   return document.dump(1);
 }
 
