@@ -6,6 +6,7 @@
 
 #include <Eigen/Core>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -29,8 +30,7 @@ T load(const char* at) {
 double load_float(NpyType type, const char* at) {
   switch (type) {
     case NpyType::f2:
-      return static_cast<float>(
-          Eigen::numext::bit_cast<Eigen::half>(load<std::uint16_t>(at)));
+      return static_cast<float>(Eigen::numext::bit_cast<Eigen::half>(load<std::uint16_t>(at)));
     case NpyType::f4: return static_cast<double>(load<float>(at));
     default: return load<double>(at);
   }
@@ -80,6 +80,29 @@ NpyArray read_elements(const NpyHeader& header, const char* data) {
   return array;
 }
 
+// Refuses what the file's size does not bear out, before anything of the claimed size is made.
+void require_size(const NpyHeader& header, std::size_t file_bytes, const std::string& name) {
+  const std::size_t wanted = static_cast<std::size_t>(header.elements) * byte_width(header.type);
+  const std::size_t there = file_bytes - header.data_begin;
+  if (there != wanted) {
+    throw ConfigError(name + ": " + std::to_string(there) + " bytes of elements: must be " +
+                      std::to_string(wanted) + " for its shape" +
+                      (there < wanted ? " (truncated file?)" : ""));
+  }
+}
+
+[[noreturn]] void fail_to_read(const std::string& path) {
+  throw IoError("cannot read " + path + ": " +
+                (errno != 0 ? std::strerror(errno) : "it changed while being read"));
+}
+
+std::string read_bytes(std::istream& in, std::size_t count, const std::string& path) {
+  std::string bytes(count, '\0');
+  errno = 0;
+  if (!in.read(bytes.data(), static_cast<std::streamsize>(count))) fail_to_read(path);
+  return bytes;
+}
+
 template <class T>
 void write_elements(std::ostream& out, const std::vector<double>& values) {
   for (const double value : values) {
@@ -97,28 +120,30 @@ void write_elements(std::ostream& out, const std::vector<double>& values) {
 
 NpyArray parse_npy(const std::string& bytes, const std::string& name) {
   const NpyHeader header = parse_npy_header(bytes, name);
-  const std::size_t wanted =
-      static_cast<std::size_t>(header.elements) * byte_width(header.type);
-  const std::size_t there = bytes.size() - header.data_begin;
-  if (there != wanted) {
-    throw ConfigError(name + ": " + std::to_string(there) + " bytes of elements: must be " +
-                      std::to_string(wanted) + " for its shape" +
-                      (there < wanted ? " (truncated file?)" : ""));
-  }
+  require_size(header, bytes.size(), name);
   return read_elements(header, bytes.data() + header.data_begin);
 }
 
 NpyArray read_npy(const std::string& path) {
+  namespace fs = std::filesystem;
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    throw ConfigError(path + ": is a folder: must be a .npy file");
+  const fs::file_status status = fs::status(path, ignored);
+  if (fs::is_directory(status)) throw ConfigError(path + ": is a folder: must be a .npy file");
+  // The size of a device or pipe, which may never end, is not known before it is read.
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    throw ConfigError(path + ": is a device or pipe: must be a .npy file");
   }
   errno = 0;
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw IoError("cannot read " + path + ": " + std::strerror(errno));
-  std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (in.bad()) throw IoError("cannot read " + path + ": " + std::strerror(errno));
-  return parse_npy(bytes, path);
+  if (!in) fail_to_read(path);
+  const auto size = static_cast<std::size_t>(fs::file_size(path, ignored));
+  const std::string beginning =
+      read_bytes(in, std::min(size, kNpyBeforeTextMax + kNpyHeaderTextMax), path);
+  const NpyHeader header = parse_npy_header(beginning, path);
+  require_size(header, size, path);
+  in.seekg(static_cast<std::streamoff>(header.data_begin));
+  const std::string elements = read_bytes(in, size - header.data_begin, path);
+  return read_elements(header, elements.data());
 }
 
 Tensor<double> tensor_of(NpyArray array, const std::string& name) {

@@ -14,8 +14,7 @@ namespace flashbound {
 namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
-constexpr std::size_t kHeaderLengthMax = 1 << 16;  // of text; NumPy's own are some hundred bytes
-constexpr std::size_t kRankMax = 32;               // as NumPy's
+constexpr std::size_t kRankMax = 32;  // as NumPy's
 
 struct TypeName {
   NpyType type;
@@ -106,6 +105,8 @@ class DictionaryParser {
       header_.shape.push_back(integer());
       if (header_.shape.size() > kRankMax) fail("has too many axes");
       if (!accept(',')) {
+        // (1) is a number in Python, and only (1,) a tuple.
+        if (header_.shape.size() == 1) fail("has a shape that is no list of lengths");
         expect(')');
         break;
       }
@@ -199,9 +200,9 @@ std::string_view header_text(const std::string& bytes, const std::string& name,
     length |= static_cast<std::size_t>(static_cast<unsigned char>(bytes[kVersionEnd + byte]))
               << (8 * byte);
   }
-  if (length > kHeaderLengthMax) {
+  if (length > kNpyHeaderTextMax) {
     throw ConfigError(name + ": header of " + std::to_string(length) + " bytes: must be at most " +
-                      std::to_string(kHeaderLengthMax));
+                      std::to_string(kNpyHeaderTextMax));
   }
   if (bytes.size() - text_begin < length) {
     throw ConfigError(name + ": ends within its header: must be a whole .npy file");

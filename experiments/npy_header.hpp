@@ -10,6 +10,11 @@
 
 namespace flashbound {
 
+// Longer headers are refused: NumPy's own have some hundred bytes.
+inline constexpr std::size_t kNpyHeaderTextMax = 1 << 16;
+// Magic, version and length, which come before the text.
+inline constexpr std::size_t kNpyBeforeTextMax = 12;
+
 struct NpyHeader {
   NpyType type = NpyType::f8;
   bool fortran_order = false;
@@ -20,7 +25,8 @@ struct NpyHeader {
 
 std::size_t byte_width(NpyType type);
 
-// Throws ConfigError naming the file and what is wrong with it.
+// `bytes` is a file's beginning: whole, or at least as long as any header. Throws ConfigError
+// naming the file and what is wrong with it.
 NpyHeader parse_npy_header(const std::string& bytes, const std::string& name);
 
 // The header of a C-order file, version 1.0, padded to 64 bytes as NumPy writes it.
