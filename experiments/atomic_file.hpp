@@ -9,7 +9,8 @@ namespace flashbound {
 enum class Overwrite { no, yes };
 
 // Opens PATH.part-PID in the folder of `path` at once, so that an unwritable place is found before
-// the work. Without commit() the temporary file is removed and `path` stays as it was.
+// the work. Without commit() the temporary file is removed and `path` stays as it was. A device or
+// a pipe is written to in place.
 class AtomicFile {
  public:
   // Throws ConfigError when `path` exists (or is a folder) and may not be replaced, IoError when
@@ -22,13 +23,21 @@ class AtomicFile {
   AtomicFile& operator=(AtomicFile&&) = delete;
 
   std::ostream& stream() { return stream_; }
-  // Flushes and renames. Throws IoError (a full disk, say) and leaves nothing behind.
+  // Whether it is a device or a pipe.
+  bool in_place() const { return in_place_; }
+  // Flushes. Throws IoError (a full disk, say) and leaves nothing behind. Of several files, finish
+  // all before the first commit: either all of them appear or none.
+  void finish();
+  // Finishes and renames.
   void commit();
 
  private:
-  std::string path_;
+  std::string path_;    // as it was given
+  std::string target_;  // what it links to
   std::string temporary_;
   std::ofstream stream_;
+  bool in_place_ = false;  // no regular file: written to as it goes
+  bool finished_ = false;
   bool committed_ = false;
 };
 

@@ -8,13 +8,17 @@
 #include "experiments/html.hpp"
 #include "experiments/interrupt.hpp"
 #include "experiments/io_error.hpp"
+#include "experiments/output_paths.hpp"
 #include "experiments/parallel_for.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <ostream>
+#include <utility>
 
 namespace flashbound {
 
@@ -49,8 +53,11 @@ Outcome dispatch(const Options& options) {
 }
 
 void flush(std::ostream& out, const char* where) {
+  if (out) errno = 0;  // else it says why a write failed
   out.flush();
-  if (!out) throw IoError(std::string("cannot write ") + where + ": write failed (disk full?)");
+  if (out) return;
+  throw IoError(std::string("cannot write ") + where + ": " +
+                (errno != 0 ? std::strerror(errno) : "write failed"));
 }
 
 int run_verb(const VerbText& verb, std::span<const std::string> words, std::ostream& out) {
@@ -64,11 +71,12 @@ int run_verb(const VerbText& verb, std::span<const std::string> words, std::ostr
   const std::string path = options.text("output");
   const Overwrite overwrite = options.flag("force") ? Overwrite::yes : Overwrite::no;
   // Opened before the work: an unwritable place must not cost it.
+  require_distinct_paths(options);
   const bool to_file = path != "-";
   std::unique_ptr<AtomicFile> file;
   std::unique_ptr<AtomicFile> manifest_file;
   if (to_file) file = std::make_unique<AtomicFile>(path, overwrite);
-  if (to_file && format != Format::json) {
+  if (to_file && format != Format::json && !file->in_place()) {
     manifest_file = std::make_unique<AtomicFile>(path + ".manifest.json", overwrite);
   }
   std::unique_ptr<AtomicFile> report;
@@ -80,22 +88,26 @@ int run_verb(const VerbText& verb, std::span<const std::string> words, std::ostr
   run.argv.assign(words.begin(), words.end());
   run.started_utc = utc_now();
   const auto start = std::chrono::steady_clock::now();
-  const Outcome outcome = dispatch(options);
-  run.duration_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  Outcome outcome = dispatch(options);
+  run.duration_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   run.threads = outcome.threads;
   const std::string manifest = manifest_json(options, run);
-  write(file ? file->stream() : out, outcome.document, format, manifest);
-  if (!file) flush(out, "standard output");
-  if (manifest_file) {
-    manifest_file->stream() << manifest << "\n";
-    manifest_file->commit();
-  }
+  if (file) write(file->stream(), outcome.document, format, manifest);
+  if (manifest_file) manifest_file->stream() << manifest << "\n";
   if (report) {
-    write_html(report->stream(), "flashbound " + std::string(verb.name), outcome.document, manifest);
-    report->commit();
+    write_html(report->stream(), "flashbound " + std::string(verb.name), outcome.document,
+               manifest);
   }
-  if (file) file->commit();
+  std::vector<std::unique_ptr<AtomicFile>>& files = outcome.files;
+  for (std::unique_ptr<AtomicFile>* one : {&manifest_file, &report, &file}) {
+    if (*one) files.push_back(std::move(*one));
+  }
+  for (const auto& one : files) one->finish();
+  if (!to_file) {
+    write(out, outcome.document, format, manifest);
+    flush(out, "standard output");
+  }
+  for (const auto& one : files) one->commit();
   return outcome.exit_code;
 }
 

@@ -1,14 +1,17 @@
 // The flashbound command as a function, so that tests and the fuzzer can call it.
 #pragma once
 
+#include "experiments/atomic_file.hpp"
 #include "experiments/manifest.hpp"
 #include "experiments/options.hpp"
 #include "experiments/results.hpp"
 
 #include <csignal>
 #include <iosfwd>
+#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace flashbound {
 
@@ -21,6 +24,7 @@ int run_command(std::span<const std::string> words, std::ostream& out, std::ostr
 // What a verb returns: its rows, its exit code, and how many threads it used.
 struct Outcome {
   Document document;
+  std::vector<std::unique_ptr<AtomicFile>> files;  // written, committed with the results
   int exit_code = 0;
   Index threads = 1;
 };

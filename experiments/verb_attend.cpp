@@ -11,16 +11,27 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <set>
 #include <utility>
 
 namespace flashbound {
 namespace {
 
-constexpr std::string_view kColumnNames[] = {
-    "batch",  "num_heads_q",  "num_heads_kv", "seqlen_q", "seqlen_kv", "head_dim",         "head_dim_v",
-    "mask",   "window_left",  "window_right", "kernel",   "status",    "rows_without_keys", "nan_rows",
-    "lse_min", "lse_max"};
+constexpr std::string_view kColumnNames[] = {"batch",
+                                             "num_heads_q",
+                                             "num_heads_kv",
+                                             "seqlen_q",
+                                             "seqlen_kv",
+                                             "head_dim",
+                                             "head_dim_v",
+                                             "mask",
+                                             "window_left",
+                                             "window_right",
+                                             "kernel",
+                                             "status",
+                                             "rows_without_keys",
+                                             "nan_rows",
+                                             "lse_min",
+                                             "lse_max"};
 
 struct Files {
   Tensor<double> q, k, v;
@@ -28,20 +39,21 @@ struct Files {
 };
 
 Files read_inputs(const Options& options) {
-  NpyArray q = read_npy(options.text("q"));
-  NpyArray k = read_npy(options.text("k"));
-  NpyArray v = read_npy(options.text("v"));
-  for (const auto& [name, array] : {std::pair{"k", &k}, std::pair{"v", &v}}) {
-    if (array->type != q.type && array->is_float()) {
-      reject(std::string(name) + " dtype", flashbound::name(array->type),
-             std::string(flashbound::name(q.type)) + " as q is");
-    }
-  }
   Files files;
-  files.output_type = q.type;
-  files.q = tensor_of(std::move(q), "q");
-  files.k = tensor_of(std::move(k), "k");
-  files.v = tensor_of(std::move(v), "v");
+  const auto read = [&](const char* name) {
+    NpyArray array = read_npy(options.text(name));
+    const NpyType type = array.type;
+    Tensor<double> tensor = tensor_of(std::move(array), name);
+    if (std::string_view(name) == "q") files.output_type = type;
+    if (type != files.output_type) {
+      reject(std::string(name) + " dtype", flashbound::name(type),
+             std::string(flashbound::name(files.output_type)) + " as q is");
+    }
+    return tensor;
+  };
+  files.q = read("q");
+  files.k = read("k");
+  files.v = read("v");
   return files;
 }
 
@@ -61,18 +73,6 @@ KnownShape shape_of(const Files& files) {
   require_axis("v seqlen", v[2], k[2], "k");
   require_axis("k head_dim", k[3], q[3], "q");
   return {q[0], q[1], k[1], q[2], k[2], q[3], v[3]};
-}
-
-// Every output path once, none of them an input's.
-void require_distinct_paths(const Options& options) {
-  std::set<std::string> seen;
-  for (const char* option : {"q", "k", "v"}) seen.insert(options.text(option));
-  for (const char* option : {"o", "lse-out", "output"}) {
-    if (!options.given(option) || options.text(option) == "-") continue;
-    if (!seen.insert(options.text(option)).second) {
-      reject(option, options.text(option), "a file of its own");
-    }
-  }
 }
 
 Row summary(const Document& document, const Problem& problem, const std::string& kernel,
@@ -125,34 +125,32 @@ Outcome run_attend(const Options& options) {
   const Kernel& kernel = kernel_named(options.text("kernel"));
   Outcome outcome;
   outcome.threads = threads_of(options);
-  require_distinct_paths(options);
   const Files files = read_inputs(options);
   const Problem problem = problem_of(options, shape_of(files), Emptiness::allowed);
 
   const Overwrite overwrite = options.flag("force") ? Overwrite::yes : Overwrite::no;
-  AtomicFile o_file(options.text("o"), overwrite);
+  auto o_file = std::make_unique<AtomicFile>(options.text("o"), overwrite);
   std::unique_ptr<AtomicFile> lse_file;
   if (options.given("lse-out")) {
     lse_file = std::make_unique<AtomicFile>(options.text("lse-out"), overwrite);
   }
   const Inputs inputs{files.q.view(), files.k.view(), files.v.view()};
-  const Attention result =
-      kernel.attend(problem, inputs, interruptible(threaded(outcome.threads)));
+  const Attention result = kernel.attend(problem, inputs, interruptible(threaded(outcome.threads)));
 
-  write_npy(o_file.stream(), result.o, files.output_type);
+  write_npy(o_file->stream(), result.o, files.output_type);
   if (lse_file) {
     // Row statistics keep at least 32 bits.
     const NpyType type = files.output_type == NpyType::f8 ? NpyType::f8 : NpyType::f4;
     write_npy(lse_file->stream(), result.lse, type);
   }
   outcome.document.columns = columns_named(kColumnNames);
-  outcome.document.shown = {"kernel",   "batch", "num_heads_q", "num_heads_kv",
-                            "seqlen_q", "seqlen_kv", "mask", "rows_without_keys",
-                            "nan_rows", "lse_min", "lse_max"};
+  outcome.document.shown = {"kernel",   "batch",     "num_heads_q", "num_heads_kv",
+                            "seqlen_q", "seqlen_kv", "mask",        "rows_without_keys",
+                            "nan_rows", "lse_min",   "lse_max"};
   outcome.document.rows.push_back(
       summary(outcome.document, problem, std::string(kernel.name), result));
-  if (lse_file) lse_file->commit();
-  o_file.commit();
+  if (lse_file) outcome.files.push_back(std::move(lse_file));
+  outcome.files.push_back(std::move(o_file));
   return outcome;
 }
 

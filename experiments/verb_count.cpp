@@ -19,13 +19,40 @@ namespace {
 // Up to so many blocks along the two sequence axes the machine answers at once.
 constexpr Index kMachineBlocksMax = Index{1} << 20;
 
-constexpr std::string_view kColumnNames[] = {
-    "algorithm", "dtype", "batch", "num_heads_q", "num_heads_kv", "seqlen_q", "seqlen_kv",
-    "head_dim", "head_dim_v", "mask", "block_q", "block_kv", "num_splits", "boundary", "sram_bytes",
-    "sram_peak_bytes", "hbm_read_bytes", "hbm_write_bytes", "hbm_bytes", "flops",
-    "arithmetic_intensity_flops_per_byte", "lower_bound_bytes", "ratio_to_lower_bound", "status",
-    "reason", "panel", "window_left", "window_right", "footprint", "method", "flops_useful",
-    "exponentials", "rescales_at_most", "sram_peak_elements"};
+constexpr std::string_view kColumnNames[] = {"algorithm",
+                                             "dtype",
+                                             "batch",
+                                             "num_heads_q",
+                                             "num_heads_kv",
+                                             "seqlen_q",
+                                             "seqlen_kv",
+                                             "head_dim",
+                                             "head_dim_v",
+                                             "mask",
+                                             "block_q",
+                                             "block_kv",
+                                             "num_splits",
+                                             "boundary",
+                                             "sram_bytes",
+                                             "sram_peak_bytes",
+                                             "hbm_read_bytes",
+                                             "hbm_write_bytes",
+                                             "hbm_bytes",
+                                             "flops",
+                                             "arithmetic_intensity_flops_per_byte",
+                                             "lower_bound_bytes",
+                                             "ratio_to_lower_bound",
+                                             "status",
+                                             "reason",
+                                             "panel",
+                                             "window_left",
+                                             "window_right",
+                                             "footprint",
+                                             "method",
+                                             "flops_useful",
+                                             "exponentials",
+                                             "rescales_at_most",
+                                             "sram_peak_elements"};
 
 enum class Method { closed_form, machine };
 
@@ -192,14 +219,14 @@ void count_algorithm(const Request& request, const Algorithm& algorithm, Outcome
     Row row = common_row(outcome.document, request);
     set(outcome.document, row, "algorithm", std::string(algorithm.name));
     set(outcome.document, row, "method",
-        std::string(one_row                      ? "closed-form = machine"
+        std::string(one_row                     ? "closed-form = machine"
                     : method == Method::machine ? "machine"
                                                 : "closed-form"));
     set_counts(outcome.document, row, counted, lower_bound);
     Bytes required = bytes_of(counted.sram_peak, byte_size(request.dtype));
     if (request.footprint == FootprintKind::kernel) {
-      required = footprint(algorithm.program(), p, request.tile, request.dtype,
-                           request.footprint, request.stages)
+      required = footprint(algorithm.program(), p, request.tile, request.dtype, request.footprint,
+                           request.stages)
                      .kernel_total();
     }
     set(outcome.document, row, "sram_peak_bytes", required.value());
@@ -215,17 +242,17 @@ void count_algorithm(const Request& request, const Algorithm& algorithm, Outcome
 }
 
 // --record-out and --program-out.
-void write_documents(const Options& options, const Request& request) {
+void write_documents(const Options& options, const Request& request, Outcome& outcome) {
   const Overwrite overwrite = options.flag("force") ? Overwrite::yes : Overwrite::no;
   for (const char* option : {"record-out", "program-out"}) {
     if (!options.given(option)) continue;
     if (request.algorithms.size() != 1) {
       throw ConfigError(std::string(option) + ": needs one --algorithm");
     }
-    AtomicFile file(options.text(option), overwrite);
+    auto file = std::make_unique<AtomicFile>(options.text(option), overwrite);
     const Program program = request.algorithms.front()->program();
     if (std::string_view(option) == "program-out") {
-      file.stream() << to_json(program) << "\n";
+      file->stream() << to_json(program) << "\n";
     } else {
       constexpr Int128 kEventsMax = 10'000'000;
       const Schedule schedule =
@@ -236,9 +263,9 @@ void write_documents(const Options& options, const Request& request) {
         reject("record-out", to_decimal(pairs) + " pairs of blocks",
                "at most " + to_decimal(kEventsMax / kEventsPerPair) + " (larger blocks or fewer)");
       }
-      file.stream() << record_json(program, schedule, request.dtype) << "\n";
+      file->stream() << record_json(program, schedule, request.dtype) << "\n";
     }
-    file.commit();
+    outcome.files.push_back(std::move(file));
   }
 }
 
@@ -248,13 +275,14 @@ Outcome run_count(const Options& options) {
   const Request request = request_of(options);
   Outcome outcome;
   outcome.document.columns = columns_named(kColumnNames);
-  outcome.document.shown = {"algorithm", "hbm_read_bytes", "hbm_write_bytes",
-                            "ratio_to_lower_bound", "sram_peak_bytes", "flops", "method", "status",
-                            "reason"};
+  outcome.document.shown = {
+      "algorithm",       "hbm_read_bytes", "hbm_write_bytes", "ratio_to_lower_bound",
+      "sram_peak_bytes", "flops",          "method",          "status",
+      "reason"};
   for (const Algorithm* algorithm : request.algorithms) {
     count_algorithm(request, *algorithm, outcome);
   }
-  write_documents(options, request);
+  write_documents(options, request, outcome);
   return outcome;
 }
 
