@@ -190,6 +190,14 @@ TEST_SUITE("experiments.options") {
     }
   }
 
+  TEST_CASE("the name of a file cannot smuggle a choice into what is printed") {
+    Options options(verb("count"));
+    options.set("seqlen", {"8", "my.conf\nmask = causal\n"});
+    const Options again = from_config(print_config(options));
+    CHECK(again.text("seqlen") == "8");
+    CHECK(!again.given("mask"));
+  }
+
   TEST_CASE("every option is described once and takes its own default") {
     std::map<std::string_view, int> seen;
     for (const OptionText& option : option_texts()) {
