@@ -4,6 +4,21 @@
 
 namespace flashbound {
 
+TensorRef ProgramBuilder::o() {
+  return tensor({.name = "o", .role = TensorRole::output, .axes = {Axis::query, Axis::head_dim_v}});
+}
+
+TensorRef ProgramBuilder::lse_output() {
+  return tensor({.name = "lse",
+                 .role = TensorRole::output,
+                 .width = Width::statistic,
+                 .axes = {Axis::query, Axis::one}});
+}
+
+TensorRef ProgramBuilder::intermediate_scores(const std::string& name) {
+  return tensor({.name = name, .role = TensorRole::intermediate, .axes = {Axis::query, Axis::key}});
+}
+
 TensorRef ProgramBuilder::input(const std::string& name, std::vector<Axis> axes) {
   return tensor({name, TensorRole::input, Width::data, Content::undefined, std::move(axes)});
 }
@@ -37,7 +52,9 @@ TileRef ProgramBuilder::load(TensorRef tensor, std::vector<Extent> region, TileR
   const Extent cols = region.at(region.size() - 1);
   const std::string& name = program_.tensors.at(static_cast<std::size_t>(tensor.tensor)).name;
   const TileRef tile{{declare({.name = name, .role = role, .rows = rows, .cols = cols}), kNone}};
-  add({.op = Op::load, .tensor = tensor.tensor, .region = std::move(region),
+  add({.op = Op::load,
+       .tensor = tensor.tensor,
+       .region = std::move(region),
        .result = tile.operand});
   return tile;
 }
@@ -86,14 +103,14 @@ void ProgramBuilder::multiply(TileRef sum, TileRef a, TileRef b) {
   add({.op = Op::multiply, .result = sum.operand, .a = a.operand, .b = b.operand});
 }
 
-void ProgramBuilder::logits(TileRef scores) {
-  add({.op = Op::logits, .result = scores.operand});
-}
+void ProgramBuilder::logits(TileRef scores) { add({.op = Op::logits, .result = scores.operand}); }
 
 TileRef ProgramBuilder::row_max_update(TileRef row_max, TileRef scores) {
   const TileRef factor =
       zeros("rescale_factor", TileRole::statistic, declaration(row_max).rows, kColumn);
-  add({.op = Op::row_max_update, .result = row_max.operand, .a = scores.operand,
+  add({.op = Op::row_max_update,
+       .result = row_max.operand,
+       .a = scores.operand,
        .b = factor.operand});
   return factor;
 }

@@ -2,11 +2,11 @@
 // source of an algorithm reads like the paper's listing. build() validates.
 #pragma once
 
+#include "core/program.hpp"
+
 #include <functional>
 #include <string>
 #include <vector>
-
-#include "core/program.hpp"
 
 namespace flashbound {
 
@@ -48,6 +48,11 @@ class ProgramBuilder {
   TensorRef q() { return input("q", {Axis::query, Axis::head_dim}); }
   TensorRef k() { return input("k", {Axis::key, Axis::head_dim}); }
   TensorRef v() { return input("v", {Axis::key, Axis::head_dim_v}); }
+  // O (query, head_dim_v) and lse (query, one) as outputs; an HBM matrix (query, key) that one
+  // kernel writes for another.
+  TensorRef o();
+  TensorRef lse_output();
+  TensorRef intermediate_scores(const std::string& name);
   TensorRef input(const std::string& name, std::vector<Axis> axes);
   TensorRef tensor(TensorDecl declaration);
 

@@ -1,8 +1,8 @@
-#include <array>
-#include <string>
-
 #include "core/errors.hpp"
 #include "core/programs.hpp"
+
+#include <array>
+#include <string>
 
 namespace flashbound {
 namespace {

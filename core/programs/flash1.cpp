@@ -23,18 +23,22 @@ struct Tensors {
 Tensors declare(ProgramBuilder& p, Start start) {
   const bool uncharged = start == Start::uncharged;
   const auto statistic = [&](const char* name, Content content) {
-    return p.tensor({name, TensorRole::output, Width::statistic,
+    return p.tensor({name,
+                     TensorRole::output,
+                     Width::statistic,
                      uncharged ? content : Content::undefined,
                      {Axis::query, Axis::one}});
   };
   const TensorRef q = p.q();
   const TensorRef k = p.k();
   const TensorRef v = p.v();
-  const TensorRef o = p.tensor({"o", TensorRole::output, Width::data,
+  const TensorRef o = p.tensor({"o",
+                                TensorRole::output,
+                                Width::data,
                                 uncharged ? Content::zero : Content::undefined,
                                 {Axis::query, Axis::head_dim_v}});
-  return {q, k, v, o, statistic("row_max", Content::sink_max),
-          statistic("row_sum", Content::sink_sum)};
+  return {
+      q, k, v, o, statistic("row_max", Content::sink_max), statistic("row_sum", Content::sink_sum)};
 }
 
 void store_rows(ProgramBuilder& p, const Tensors& t, Extent i, TileRef acc_o, RowState row) {
@@ -50,8 +54,8 @@ void store_start(ProgramBuilder& p, const Tensors& t, LoopIndex i) {
 }
 
 // Lines 9 to 13: one block of scores folded into O_i, which is divided again at every step.
-void step(ProgramBuilder& p, const Tensors& t, LoopIndex i, TileRef k_j, TileRef v_j,
-          TileRef acc_o, RowState row) {
+void step(ProgramBuilder& p, const Tensors& t, LoopIndex i, TileRef k_j, TileRef v_j, TileRef acc_o,
+          RowState row) {
   const TileRef s = p.scores(p.load(t.q, {i, whole(Axis::head_dim)}), k_j);
   p.logits(s);
   p.fold(row, acc_o, s, v_j);
@@ -60,8 +64,7 @@ void step(ProgramBuilder& p, const Tensors& t, LoopIndex i, TileRef k_j, TileRef
 }
 
 void resume_step(ProgramBuilder& p, const Tensors& t, LoopIndex i, TileRef k_j, TileRef v_j) {
-  const TileRef acc_o =
-      p.load(t.o, {i, whole(Axis::head_dim_v)}, TileRole::accumulator);
+  const TileRef acc_o = p.load(t.o, {i, whole(Axis::head_dim_v)}, TileRole::accumulator);
   const RowState row{p.load(t.row_max, {i, kColumn}, TileRole::statistic),
                      p.load(t.row_sum, {i, kColumn}, TileRole::statistic)};
   p.rescale(acc_o, row.sum);  // O was stored normalised
@@ -96,8 +99,7 @@ Program flash1(const char* name, Start start) {
       }
     });
     if (start == Start::in_fast_memory) {
-      p.loop("i", {RangeKind::q_blocks_without_keys},
-             [&](LoopIndex i) { store_start(p, t, i); });
+      p.loop("i", {RangeKind::q_blocks_without_keys}, [&](LoopIndex i) { store_start(p, t, i); });
     }
   });
   return p.build();

@@ -11,10 +11,8 @@ Program flash2_program() {
   const TensorRef q = p.q();
   const TensorRef k = p.k();
   const TensorRef v = p.v();
-  const TensorRef o = p.tensor({.name = "o", .role = TensorRole::output,
-                                .axes = {Axis::query, Axis::head_dim_v}});
-  const TensorRef lse = p.tensor({.name = "lse", .role = TensorRole::output,
-                                  .width = Width::statistic, .axes = {Axis::query, Axis::one}});
+  const TensorRef o = p.o();
+  const TensorRef lse = p.lse_output();
   const Extent d = whole(Axis::head_dim);
   const Extent dv = whole(Axis::head_dim_v);
 

@@ -12,8 +12,7 @@ Program rabe_staats_program() {
   const TensorRef q = p.q();
   const TensorRef k = p.k();
   const TensorRef v = p.v();
-  const TensorRef o = p.tensor({.name = "o", .role = TensorRole::output,
-                                .axes = {Axis::query, Axis::head_dim_v}});
+  const TensorRef o = p.o();
   const Extent d = whole(Axis::head_dim);
   const Extent dv = whole(Axis::head_dim_v);
 

@@ -12,12 +12,9 @@ Program small_cache_program() {
   const TensorRef q = p.q();
   const TensorRef k = p.k();
   const TensorRef v = p.v();
-  const TensorRef s = p.tensor({.name = "s", .role = TensorRole::intermediate,
-                                .axes = {Axis::query, Axis::key}});
-  const TensorRef o = p.tensor({.name = "o", .role = TensorRole::output,
-                                .axes = {Axis::query, Axis::head_dim_v}});
-  const TensorRef lse = p.tensor({.name = "lse", .role = TensorRole::output,
-                                  .width = Width::statistic, .axes = {Axis::query, Axis::one}});
+  const TensorRef s = p.intermediate_scores("s");
+  const TensorRef o = p.o();
+  const TensorRef lse = p.lse_output();
 
   p.kernel("attention", [&] {
     p.loop("i", {RangeKind::all_q_blocks}, [&](LoopIndex i) {

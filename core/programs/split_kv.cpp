@@ -12,16 +12,16 @@ Program split_kv_program() {
   const TensorRef q = p.q();
   const TensorRef k = p.k();
   const TensorRef v = p.v();
-  const TensorRef part_o =
-      p.tensor({.name = "part_o", .role = TensorRole::intermediate, .width = Width::partial,
-                .axes = {Axis::split, Axis::query, Axis::head_dim_v}});
-  const TensorRef part_lse =
-      p.tensor({.name = "part_lse", .role = TensorRole::intermediate, .width = Width::statistic,
-                .axes = {Axis::split, Axis::query, Axis::one}});
-  const TensorRef o = p.tensor({.name = "o", .role = TensorRole::output,
-                                .axes = {Axis::query, Axis::head_dim_v}});
-  const TensorRef lse = p.tensor({.name = "lse", .role = TensorRole::output,
-                                  .width = Width::statistic, .axes = {Axis::query, Axis::one}});
+  const TensorRef part_o = p.tensor({.name = "part_o",
+                                     .role = TensorRole::intermediate,
+                                     .width = Width::partial,
+                                     .axes = {Axis::split, Axis::query, Axis::head_dim_v}});
+  const TensorRef part_lse = p.tensor({.name = "part_lse",
+                                       .role = TensorRole::intermediate,
+                                       .width = Width::statistic,
+                                       .axes = {Axis::split, Axis::query, Axis::one}});
+  const TensorRef o = p.o();
+  const TensorRef lse = p.lse_output();
   const Extent d = whole(Axis::head_dim);
   const Extent dv = whole(Axis::head_dim_v);
 

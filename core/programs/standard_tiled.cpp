@@ -11,12 +11,9 @@ Program standard_tiled_program() {
   const TensorRef q = p.q();
   const TensorRef k = p.k();
   const TensorRef v = p.v();
-  const TensorRef s = p.tensor({.name = "s", .role = TensorRole::intermediate,
-                                .axes = {Axis::query, Axis::key}});
-  const TensorRef probabilities = p.tensor({.name = "p", .role = TensorRole::intermediate,
-                                            .axes = {Axis::query, Axis::key}});
-  const TensorRef o = p.tensor({.name = "o", .role = TensorRole::output,
-                                .axes = {Axis::query, Axis::head_dim_v}});
+  const TensorRef s = p.intermediate_scores("s");
+  const TensorRef probabilities = p.intermediate_scores("p");
+  const TensorRef o = p.o();
   const Extent d = whole(Axis::head_dim);
   const Extent dv = whole(Axis::head_dim_v);
 

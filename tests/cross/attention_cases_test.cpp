@@ -39,8 +39,7 @@ Attention run_all(const Program& program, const Problem& p, const Inputs& inputs
   for (Index s = 0; s < sequence_count(p); ++s) {
     const Sequence at = sequence(p, s);
     for (Index head = 0; head < p.num_heads_q; ++head) {
-      const NumericRun run =
-          run_numeric(program, p, kTile, inputs, at, head, NumberFormat::fp64);
+      const NumericRun run = run_numeric(program, p, kTile, inputs, at, head, NumberFormat::fp64);
       const HeadTensor& o = *run.find("o");
       for (Index r = 0; r < o.rows; ++r) {
         for (Index c = 0; c < o.cols; ++c) {

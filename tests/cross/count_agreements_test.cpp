@@ -1,16 +1,16 @@
 // Closed forms, the count machine and the record log say the same, per tensor, reads and writes
 // apart. Three routes: a formula, a walk that multiplies, and a walk that writes every event down.
-#include <doctest/doctest.h>
-
-#include <map>
-#include <string>
-
 #include "core/closed_form.hpp"
 #include "core/count.hpp"
 #include "core/footprint.hpp"
 #include "core/programs.hpp"
 #include "core/record.hpp"
 #include "tests/core/random_problem.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
 
 namespace flashbound {
 namespace {
@@ -61,9 +61,9 @@ TEST_SUITE("cross.count") {
         CAPTURE(seed);
         CAPTURE(what);
         const Program program = algorithm.program();
-        check_equal(count(program, random.problem, random.tile, dtype_of(seed)),
-                    count(program, random.problem, random.tile, dtype_of(seed),
-                          LoopWalk::every_block));
+        check_equal(
+            count(program, random.problem, random.tile, dtype_of(seed)),
+            count(program, random.problem, random.tile, dtype_of(seed), LoopWalk::every_block));
       }
     }
   }

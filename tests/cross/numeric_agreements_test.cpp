@@ -67,7 +67,8 @@ TEST_SUITE("cross.numeric") {
       const Part part = part_of(random.problem, seed);
       const NumericTarget target = numeric_target("random", random.problem, random.tile,
                                                   inputs.view(), part.sequence, part.head, serial);
-      const VerifyCheck check = check_numeric(target, algorithm_named("flash2"), NumberFormat::fp64);
+      const VerifyCheck check =
+          check_numeric(target, algorithm_named("flash2"), NumberFormat::fp64);
       CAPTURE(seed);
       CHECK(check.allowed_difference < 1e-12 * 8);
     }

@@ -1,13 +1,13 @@
 // Programs are data: written to JSON and read back they are the same program, and what makes no
 // sense is rejected by name.
+#include "core/errors.hpp"
+#include "core/program_builder.hpp"
+#include "core/programs.hpp"
+
 #include <doctest/doctest.h>
 
 #include <functional>
 #include <string>
-
-#include "core/errors.hpp"
-#include "core/program_builder.hpp"
-#include "core/programs.hpp"
 
 namespace flashbound {
 namespace {
@@ -31,8 +31,8 @@ std::string rejection_of(
   return rejection([&] {
     ProgramBuilder p("trial");
     const TensorRef q = p.q();
-    const TensorRef o = p.tensor({.name = "o", .role = TensorRole::output,
-                                  .axes = {Axis::query, Axis::head_dim}});
+    const TensorRef o =
+        p.tensor({.name = "o", .role = TensorRole::output, .axes = {Axis::query, Axis::head_dim}});
     p.kernel("only", [&] {
       p.loop("i", {RangeKind::all_q_blocks}, [&](LoopIndex i) { body(p, q, o, i); });
     });
@@ -70,19 +70,21 @@ TEST_SUITE("cross.program") {
   }
 
   TEST_CASE("a released tile cannot be used") {
-    CHECK(contains(rejection_of([](ProgramBuilder& p, TensorRef q, TensorRef o, LoopIndex i) {
-                     const TileRef tile = p.load(q, {i, kHeadDim});
-                     p.release(tile);
-                     p.store(o, {i, kHeadDim}, tile);
-                   }),
-                   "kernel 'only', statement 1 (loop), statement 3 (store): tile 'q' is undefined"));
+    CHECK(
+        contains(rejection_of([](ProgramBuilder& p, TensorRef q, TensorRef o, LoopIndex i) {
+                   const TileRef tile = p.load(q, {i, kHeadDim});
+                   p.release(tile);
+                   p.store(o, {i, kHeadDim}, tile);
+                 }),
+                 "kernel 'only', statement 1 (loop), statement 3 (store): tile 'q' is undefined"));
   }
 
   TEST_CASE("a tile does not outlive its scope") {
     CHECK(contains(rejection_of([](ProgramBuilder& p, TensorRef q, TensorRef o, LoopIndex i) {
                      TileRef inner;
-                     p.loop("j", {RangeKind::all_kv_blocks},
-                            [&](LoopIndex) { inner = p.load(q, {i, kHeadDim}); });
+                     p.loop("j", {RangeKind::all_kv_blocks}, [&](LoopIndex) {
+                       inner = p.load(q, {i, kHeadDim});
+                     });
                      p.store(o, {i, kHeadDim}, inner);
                    }),
                    "tile 'q' is undefined or released"));

@@ -1,12 +1,12 @@
 // The event log as JSON: what it says of a problem small enough to write the answer down.
-#include <doctest/doctest.h>
-
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
-
 #include "core/programs.hpp"
 #include "core/record.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
 
 namespace flashbound {
 namespace {
