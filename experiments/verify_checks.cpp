@@ -21,8 +21,8 @@ constexpr const char* kEveryCount = "every count";
 
 // Keeps the largest difference and what it is the difference of.
 void compare(VerifyCheck& check, const std::string& quantity, Int128 a, Int128 b) {
-  const double difference = std::abs(static_cast<double>(a) - static_cast<double>(b));
-  // The comparison itself is exact: a double can hide a difference of one in a large count.
+  // Subtracted before it is converted: a double can hide a difference of one in a large count.
+  const double difference = std::abs(static_cast<double>(checked_sub(a, b)));
   if (a != b) {
     check.passed = false;
     check.share = std::numeric_limits<double>::infinity();
