@@ -5,6 +5,7 @@
 
 #include <boost/program_options.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -15,8 +16,6 @@ namespace flashbound {
 namespace {
 
 namespace po = boost::program_options;
-
-constexpr const char* kCommandLine = "command line";
 
 bool takes(const VerbText& verb, const OptionText& option) {
   return (option.verbs & verb.verb) != 0;
@@ -44,8 +43,7 @@ po::options_description describe(const VerbText& verb, bool in_file) {
 
 [[noreturn]] void reject_unknown(const VerbText& verb, const std::string& word) {
   std::string bare = word;
-  bare.erase(0, bare.find_first_not_of('-') == std::string::npos ? 0
-                                                                 : bare.find_first_not_of('-'));
+  bare.erase(0, bare.find_first_not_of('-') == std::string::npos ? 0 : bare.find_first_not_of('-'));
   bare = bare.substr(0, bare.find('='));
   std::vector<std::string> names;
   for (const OptionText& option : option_texts()) {
@@ -65,16 +63,25 @@ po::parsed_options parsed(const VerbText& verb, const Parse& parse) {
   } catch (const po::unknown_option& error) {
     reject_unknown(verb, error.get_option_name());
   } catch (const po::invalid_command_line_syntax& error) {
-    if (error.kind() == po::invalid_syntax::missing_parameter) {
-      throw ConfigError(error.get_option_name() + ": needs a value");
+    switch (error.kind()) {
+      case po::invalid_syntax::missing_parameter:
+      case po::invalid_syntax::empty_adjacent_parameter:
+        throw ConfigError(error.get_option_name() + ": needs a value");
+      case po::invalid_syntax::extra_parameter:
+        throw ConfigError(error.get_option_name() + ": takes no value");
+      default: throw ConfigError(error.what());
     }
-    throw ConfigError(error.what());
+  } catch (const po::invalid_config_file_syntax& error) {
+    throw ConfigError("line '" + error.tokens() + "': must be key = value");
   } catch (const po::error& error) {
     throw ConfigError(error.what());
   }
 }
 
-void take(const po::parsed_options& parsed, const std::string& origin, Options& options) {
+enum class Source { words, file };
+
+void take(const po::parsed_options& parsed, Source source, const std::string& origin,
+          Options& options) {
   std::map<std::string, bool> seen;
   for (const po::option& option : parsed.options) {
     if (option.position_key >= 0 || option.string_key.empty()) {
@@ -82,6 +89,11 @@ void take(const po::parsed_options& parsed, const std::string& origin, Options& 
       throw ConfigError("unexpected word '" + word + "': options begin with --");
     }
     const std::string name = canonical(option.string_key);
+    // --output --force names no file: the value was forgotten. --output=--force insists on it.
+    const std::vector<std::string>& tokens = option.original_tokens;
+    if (source == Source::words && tokens.size() == 2 && tokens[1].rfind("--", 0) == 0) {
+      throw ConfigError("--" + option.string_key + ": needs a value");
+    }
     if (seen[name]) throw ConfigError(name + ": is given twice");
     seen[name] = true;
     // The command line has been taken first and wins.
@@ -90,20 +102,35 @@ void take(const po::parsed_options& parsed, const std::string& origin, Options& 
   }
 }
 
+std::string read_config(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) reject("config", path, "a file");
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw IoError("cannot read " + path + ": " + std::strerror(errno));
+  // A pipe is welcome, but a device may never end.
+  constexpr std::size_t kBytesMax = 1 << 20;
+  std::string text(kBytesMax + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > kBytesMax) reject("config", path, "a file of at most 1 MiB");
+  return text;
+}
+
 }  // namespace
 
 Options::Options(const VerbText& verb) : verb_(&verb) {
   for (const OptionText& option : option_texts()) {
     if (!takes(verb, option)) continue;
     const std::string name(option.name);
-    if (option.metavar.empty()) values_[name] = {"false", "default"};
-    if (!option.fallback.empty()) values_[name] = {std::string(option.fallback), "default"};
+    if (option.metavar.empty()) values_[name] = {"false", "default", false};
+    if (!option.fallback.empty()) values_[name] = {std::string(option.fallback), "default", false};
   }
 }
 
 bool Options::given(const std::string& name) const {
   const auto found = values_.find(name);
-  return found != values_.end() && found->second.origin != "default";
+  return found != values_.end() && found->second.chosen;
 }
 
 std::optional<std::string> Options::find(const std::string& name) const {
@@ -144,20 +171,17 @@ Options parse_options(const VerbText& verb, std::span<const std::string> words) 
   Options options(verb);
   const std::vector<std::string> arguments(words.begin(), words.end());
   const po::options_description description = describe(verb, false);
-  constexpr int kStyle = po::command_line_style::allow_long | po::command_line_style::long_allow_next |
+  constexpr int kStyle = po::command_line_style::allow_long |
+                         po::command_line_style::long_allow_next |
                          po::command_line_style::long_allow_adjacent;
   take(parsed(verb,
               [&] {
                 return po::command_line_parser(arguments).options(description).style(kStyle).run();
               }),
-       kCommandLine, options);
+       Source::words, "command line", options);
   if (options.given("config")) {
     const std::string path = options.text("config");
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored)) reject("config", path, "a file");
-    errno = 0;
-    std::ifstream in(path);
-    if (!in) throw IoError("cannot read " + path + ": " + std::strerror(errno));
+    std::istringstream in(read_config(path));
     parse_config(in, path, options);
   }
   return options;
@@ -165,14 +189,34 @@ Options parse_options(const VerbText& verb, std::span<const std::string> words) 
 
 void parse_config(std::istream& in, const std::string& path, Options& options) {
   const po::options_description description = describe(options.verb(), true);
-  const auto found = parsed(options.verb(), [&] { return po::parse_config_file(in, description); });
-  for (const po::option& option : found.options) {
-    if (option.string_key == "config" || option.string_key == "print-config") {
-      throw ConfigError(path + ": " + option.string_key + ": belongs on the command line");
+  try {
+    const auto found =
+        parsed(options.verb(), [&] { return po::parse_config_file(in, description); });
+    for (const po::option& option : found.options) {
+      if (option.string_key == "config" || option.string_key == "print-config") {
+        throw ConfigError(option.string_key + ": belongs on the command line");
+      }
     }
+    take(found, Source::file, path, options);
+  } catch (const ConfigError& error) {
+    throw ConfigError(path + ": " + error.what());
   }
-  take(found, path, options);
 }
+
+namespace {
+
+// A configuration file ends a value at # or the line's end and drops blanks around it.
+void require_printable(const std::string& name, const std::string& text) {
+  constexpr const char* kBlanks = " \t\r\n";
+  const bool cut = text.find_first_of("#\n") != std::string::npos;
+  const bool trimmed = !text.empty() && (text.find_first_not_of(kBlanks) != 0 ||
+                                         text.find_last_not_of(kBlanks) != text.size() - 1);
+  if (cut || trimmed) {
+    reject(name, text, "without #, line breaks and outer blanks to be printed for --config");
+  }
+}
+
+}  // namespace
 
 std::string print_config(const Options& options) {
   std::ostringstream text;
@@ -181,8 +225,13 @@ std::string print_config(const Options& options) {
     const auto found = options.values().find(std::string(option.name));
     if (found == options.values().end()) continue;
     if (option.name == "config" || option.name == "print-config") continue;
-    text << "# from: " << found->second.origin << "\n"
-         << option.name << " = " << found->second.text << "\n";
+    require_printable(std::string(option.name), found->second.text);
+    // A default that were read back as a choice could contradict another choice.
+    const char* unset = found->second.chosen ? "" : "# ";
+    std::string origin = found->second.origin;
+    std::replace(origin.begin(), origin.end(), '\n', '?');
+    text << "# from: " << origin << "\n"
+         << unset << option.name << " = " << found->second.text << "\n";
   }
   return text.str();
 }

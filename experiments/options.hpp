@@ -18,6 +18,7 @@ class Options {
   struct Value {
     std::string text;
     std::string origin;  // "default", "command line" or the configuration file's path
+    bool chosen = true;  // by the user; a file may be called "default"
   };
 
   explicit Options(const VerbText& verb);
@@ -54,6 +55,7 @@ Options parse_options(const VerbText& verb, std::span<const std::string> words);
 void parse_config(std::istream& in, const std::string& path, Options& options);
 
 // All options, one `key = value` a line with its origin as a comment; --config reads it back.
+// Throws ConfigError for a value that such a line cannot hold.
 std::string print_config(const Options& options);
 
 // Exact parsers, of a whole text. `field` is for the error.

@@ -178,6 +178,14 @@ class BadOptions(CommandTest):
     def test_an_error_with_line_breaks_stays_one_line(self):
         self.fail(["count", "--seqlen", "6\n4\r\x1b[31m"], 2, r"seqlen = 6\?4\?\?")
 
+    def test_a_configuration_that_never_ends_is_refused(self):
+        words = ["count", "--seqlen", "64", "--config", "/dev/zero"]
+        self.fail(words, 2, "config = /dev/zero.*1 MiB")
+
+    def test_an_error_in_a_configuration_names_the_file(self):
+        self.write("my.conf", "seqlne = 64\n")
+        self.fail(["count", "--config", "my.conf"], 2, "error: my.conf: unknown option seqlne")
+
     def test_a_block_mask_must_fit(self):
         self.save("mask.npy", [[True, False], [True, True]])
         words = ["count", "--seqlen", "64", "--block-mask", "mask.npy"]

@@ -61,7 +61,7 @@ TEST_SUITE("experiments.options") {
           "8");
     CHECK(rejection([] {
             count_options({"--seqlen-k", "7", "--seqlen-kv", "7"});
-          }) == "seqlen-kv: is given twice");
+          }) == "my.conf: seqlen-kv: is given twice");
     CHECK(rejection([] { from_config("seqlen-k = 7\nseqlen-kv = 7\n"); }) ==
           "seqlen-kv: is given twice");
   }
@@ -71,7 +71,8 @@ TEST_SUITE("experiments.options") {
             count_options({"--mask", "none", "--mask=none"});
           }) == "mask: is given twice");
     CHECK(rejection([] { count_options({"--alibi", "--alibi"}); }) == "alibi: is given twice");
-    CHECK(rejection([] { from_config("mask = none\nmask = none\n"); }) == "mask: is given twice");
+    CHECK(rejection([] { from_config("mask = none\nmask = none\n"); }) ==
+          "my.conf: mask: is given twice");
   }
 
   TEST_CASE("flags are words on the command line and true or false in a file") {
@@ -187,6 +188,16 @@ TEST_SUITE("experiments.options") {
       std::string printed;
       const std::string outcome = rejection([&] { printed = print_config(options); });
       if (outcome == "accepted") CHECK(from_config(printed).find("record-out") == value);
+    }
+  }
+
+  TEST_CASE("a file may have the name of an origin") {
+    for (const char* name : {"default", "command line"}) {
+      Options options(verb("count"));
+      std::istringstream in("seqlen = 8\n");
+      parse_config(in, name, options);
+      CHECK(options.given("seqlen"));
+      CHECK(contains(print_config(options), "\nseqlen = 8\n"));
     }
   }
 
