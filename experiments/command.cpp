@@ -22,13 +22,9 @@
 
 namespace flashbound {
 
-volatile std::sig_atomic_t interrupted = 0;
+std::atomic<bool> interrupted = false;
 
 namespace {
-
-constexpr int kUsage = 2;
-constexpr int kEnvironment = 3;
-constexpr int kInterrupted = 130;
 
 [[noreturn]] void reject_verb(const std::string& word) {
   std::string names;
@@ -116,6 +112,8 @@ int dispatch_words(std::span<const std::string> words, std::ostream& out) {
   const std::string& first = words.front();
   if (first == "--help" || first == "-h" || first == "help") {
     out << command_help();
+  } else if (first == "--help-all") {
+    out << full_help();
   } else if (first == "--version" || first == "-V") {
     out << "flashbound " << build_info().version << " (" << build_info().git_hash
         << (build_info().git_dirty ? ", modified" : "") << ")\n";

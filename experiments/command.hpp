@@ -6,7 +6,7 @@
 #include "experiments/options.hpp"
 #include "experiments/results.hpp"
 
-#include <csignal>
+#include <atomic>
 #include <iosfwd>
 #include <memory>
 #include <span>
@@ -15,8 +15,15 @@
 
 namespace flashbound {
 
-// Set by SIGINT: long work stops at the next step and keeps what is finished.
-extern volatile std::sig_atomic_t interrupted;
+// Exit codes other than 0; exit_codes() of option_table.hpp says what they mean.
+inline constexpr int kFailed = 1;
+inline constexpr int kUsage = 2;
+inline constexpr int kEnvironment = 3;
+inline constexpr int kInterrupted = 130;
+
+// Set by SIGINT and its like: long work stops at the next step and keeps what is finished.
+extern std::atomic<bool> interrupted;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
 
 // Runs the words after the program's name and returns the exit code.
 int run_command(std::span<const std::string> words, std::ostream& out, std::ostream& err);

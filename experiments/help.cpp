@@ -29,17 +29,26 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-std::string exit_code_line() {
+std::string exit_code_lines() {
+  constexpr std::size_t kWidth = 100;
+  const std::string indent = "            ";
+  std::string text;
   std::string line = "Exit codes:";
   for (const ExitCode& code : exit_codes()) {
-    line += fmt::format("{} {} {}", line.back() == ':' ? "" : ",", code.code, code.meaning);
+    const std::string entry =
+        fmt::format(" {} {}{}", code.code, code.meaning, &code == &exit_codes().back() ? "." : ",");
+    if (line.size() + entry.size() > kWidth) {
+      text += line + "\n";
+      line = indent.substr(1);
+    }
+    line += entry;
   }
-  return line + ".\n";
+  return text + line + "\n";
 }
 
 // A leading dot or a dash would mean something to roff.
 std::string roff(std::string_view text) {
-  std::string escaped;
+  std::string escaped = text.find_first_of(".'") == 0 ? "\\&" : "";
   for (const char c : text) {
     if (c == '-') {
       escaped += "\\-";
@@ -62,9 +71,9 @@ std::string command_help() {
     text += fmt::format("  {:<8} {}\n", verb.name, verb.purpose);
   }
   text +=
-      "\nflashbound VERB --help says more; flashbound --version, flashbound --man (roff).\n"
+      "\nflashbound VERB --help says more; --help-all, --version, --man (roff) stand alone.\n"
       "Results go to standard output, everything else to standard error.\n" +
-      exit_code_line();
+      exit_code_lines();
   return text;
 }
 
@@ -81,7 +90,15 @@ std::string verb_help(const VerbText& verb) {
   }
   text += "\nExamples:\n";
   for (const std::string& line : lines_of(verb.examples)) text += "  " + line + "\n";
-  return text + exit_code_line();
+  return text + exit_code_lines();
+}
+
+std::string full_help() {
+  std::string text = command_help();
+  for (const VerbText& verb : verb_texts()) {
+    text += fmt::format("\n{}\n{}", verb.name, verb_help(verb));
+  }
+  return text;
 }
 
 std::string man_page() {

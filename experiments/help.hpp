@@ -11,6 +11,8 @@ namespace flashbound {
 std::string command_help();
 // One verb: purpose, usage, options with defaults, examples, exit codes.
 std::string verb_help(const VerbText& verb);
+// All of these.
+std::string full_help();
 // Section 1 of the manual, in roff.
 std::string man_page();
 

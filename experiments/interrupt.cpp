@@ -10,7 +10,7 @@ ParallelFor interruptible(ParallelFor parallel_for) {
   return [parallel_for = std::move(parallel_for)](Index count,
                                                   const std::function<void(Index)>& body) {
     parallel_for(count, [&](Index part) {
-      if (interrupted != 0) throw Interrupted();
+      if (interrupted) throw Interrupted();
       body(part);
     });
   };

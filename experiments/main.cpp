@@ -9,7 +9,7 @@
 namespace {
 
 void on_interrupt(int signal) {
-  flashbound::interrupted = 1;
+  flashbound::interrupted = true;
   std::signal(signal, SIG_DFL);  // a second one ends at once
 }
 

@@ -2,9 +2,9 @@
 
 #include "experiments/build_info.hpp"
 
-#include <sys/utsname.h>
-#include <unistd.h>
-
+#include <Eigen/Core>
+#include <boost/version.hpp>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <array>
@@ -12,15 +12,17 @@
 #include <ctime>
 #include <fstream>
 #include <set>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 namespace flashbound {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-const std::set<std::string> kVolatileOptions{"output", "force",        "quiet",  "threads",
-                                             "config", "print-config", "format", "o", "report",
-                                             "lse-out", "record-out",  "program-out"};
+const std::set<std::string> kVolatileOptions{"output", "force",        "quiet",      "threads",
+                                             "config", "print-config", "format",     "o",
+                                             "report", "lse-out",      "record-out", "program-out"};
 
 // The first "key : value" line of /proc/cpuinfo with this key.
 std::string cpu_fact(const std::string& key) {
@@ -48,6 +50,19 @@ std::string simd_target() {
 #endif
 }
 
+// Versions of the libraries that this build includes.
+Json packages() {
+  const auto version = [](int major, int minor, int patch) {
+    return fmt::format("{}.{}.{}", major, minor, patch);
+  };
+  return {
+      {"boost", version(BOOST_VERSION / 100000, BOOST_VERSION / 100 % 1000, BOOST_VERSION % 100)},
+      {"eigen", version(EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION)},
+      {"fmt", version(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
+      {"nlohmann_json", version(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
+                                NLOHMANN_JSON_VERSION_PATCH)}};
+}
+
 std::string host_name() {
   utsname names{};
   return uname(&names) == 0 ? names.nodename : "unknown";
@@ -72,6 +87,7 @@ std::string manifest_json(const Options& options, const RunFacts& run) {
                       {"compiler", build.compiler},
                       {"flags", build.flags},
                       {"build_type", build.build_type},
+                      {"packages", packages()},
                       {"cpu", cpu_fact("model name")},
                       {"simd", simd_target()},
                       {"gpu", nullptr},

@@ -238,7 +238,7 @@ void count_algorithm(const Request& request, const Algorithm& algorithm, Outcome
     set(outcome.document, row, "reason", verdict.reason);
     outcome.document.rows.push_back(std::move(row));
   }
-  if (!agree) outcome.exit_code = 1;
+  if (!agree) outcome.exit_code = kFailed;
 }
 
 // --record-out and --program-out.
@@ -280,6 +280,10 @@ Outcome run_count(const Options& options) {
       "sram_peak_bytes", "flops",          "method",          "status",
       "reason"};
   for (const Algorithm* algorithm : request.algorithms) {
+    if (interrupted) {
+      outcome.exit_code = kInterrupted;
+      return outcome;
+    }
     count_algorithm(request, *algorithm, outcome);
   }
   write_documents(options, request, outcome);

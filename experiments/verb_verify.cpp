@@ -12,16 +12,14 @@
 namespace flashbound {
 namespace {
 
-constexpr std::string_view kColumnNames[] = {"algorithm", "status",   "problem",
-                                             "check",     "quantity", "worst_difference",
-                                             "allowed_difference"};
-constexpr int kFailed = 1;
-constexpr int kInterrupted = 130;
+constexpr std::string_view kColumnNames[] = {
+    "algorithm", "status",           "problem",           "check",
+    "quantity",  "worst_difference", "allowed_difference"};
 
 VerifyPlan plan_of(const Options& options) {
   VerifyPlan plan;
-  plan.seed = static_cast<std::uint64_t>(
-      options.integer("seed", 0, std::numeric_limits<Index>::max()));
+  plan.seed =
+      static_cast<std::uint64_t>(options.integer("seed", 0, std::numeric_limits<Index>::max()));
   const std::string wanted = options.text("problem");
   std::string names = "all";
   const auto is_wanted = [&](const std::string& name) {
@@ -77,8 +75,7 @@ std::vector<VerifyCheck> grouped(const std::vector<VerifyCheck>& checks) {
       rows.push_back(check);
       continue;
     }
-    const auto [found, is_new] =
-        at.try_emplace({check.problem, check.check}, rows.size(), 0);
+    const auto [found, is_new] = at.try_emplace({check.problem, check.check}, rows.size(), 0);
     auto& [row, members] = found->second;
     if (is_new) {
       rows.push_back(check);
@@ -105,18 +102,19 @@ Outcome run_verify_verb(const Options& options) {
                       options.flag("quiet") ? ProgressWish::quiet : ProgressWish::shown);
     checks = run_verify(plan, threaded(outcome.threads), [&] {
       progress.step();
-      return interrupted == 0;
+      return !interrupted;
     });
   }
   const bool as_table = format_named(options.text("format")) == Format::table;
   outcome.document = full_document(as_table ? grouped(checks) : checks);
-  outcome.document.shown = {"problem",          "check",              "algorithm", "quantity",
-                            "worst_difference", "allowed_difference", "status"};
+  outcome.document.shown = {
+      "problem", "check", "algorithm", "quantity", "worst_difference", "allowed_difference",
+      "status"};
   outcome.document.footer = verdict_line(checks);
   for (const VerifyCheck& check : checks) {
     if (!check.passed) outcome.exit_code = kFailed;
   }
-  if (interrupted != 0) outcome.exit_code = kInterrupted;
+  if (interrupted) outcome.exit_code = kInterrupted;
   return outcome;
 }
 

@@ -5,6 +5,8 @@ import io
 import json
 import os
 import re
+import shutil
+import subprocess
 import unittest
 
 from command import CommandTest
@@ -52,7 +54,26 @@ class Help(CommandTest):
         for verb in VERBS:
             named = re.findall(r"(?m)^\.B \\-\\-(\S+)", sections[verb])
             self.assertEqual({name.replace("\\-", "-") for name in named}, self.options_of(verb))
-        self.assertNotRegex(text, r"(?m)^'|[^\\]--", "no line that roff takes for a request")
+        requests = set(re.findall(r"(?m)^[.'](\S*)", text))
+        self.assertEqual(requests, {"TH", "SH", "B", "I", "PP", "TP", "nf", "fi"})
+        self.assertNotRegex(text, r"[^\\]--")
+
+    @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
+    def test_groff_has_nothing_to_say_about_the_manual(self):
+        page = self.run_command("--man").stdout
+        words = ["groff", "-man", "-Tutf8", "-ww"]
+        done = subprocess.run(words, input=page, capture_output=True, check=True)
+        self.assertEqual(done.stderr, b"")
+        self.assertIn(b".npy of cells", done.stdout)
+
+    def test_help_fits_a_screen_and_all_help_is_all_of_it(self):
+        everything = self.succeed("--help-all")
+        self.assertLessEqual(max(map(len, everything.splitlines())), 100)
+        self.assertIn(self.succeed("--help"), everything)
+        for verb in VERBS:
+            text = self.succeed(verb, "--help")
+            self.assertIn(text, everything)
+            self.assertLess(text.count("\n"), 60)
 
     def test_version(self):
         pattern = r"\Aflashbound \d+\.\d+\.\d+ \([0-9a-z]+(, modified)?\)\n\Z"

@@ -190,6 +190,14 @@ TEST_SUITE("experiments.command") {
     CHECK((ran.code == 0 || ran.code == 2));
   }
 
+  TEST_CASE("an interrupted count says so and keeps the rows that are finished") {
+    interrupted = true;
+    const Ran ran = run(small_with({"--format", "jsonl"}));
+    interrupted = false;
+    CHECK(ran.code == 130);
+    CHECK(ran.out.empty());
+  }
+
   TEST_CASE("list names every algorithm and is the same twice") {
     const Ran ran = run({"list", "--format", "csv"});
     CHECK(ran.code == 0);
