@@ -61,9 +61,9 @@ TEST_SUITE("experiments.options") {
           "8");
     CHECK(rejection([] {
             count_options({"--seqlen-k", "7", "--seqlen-kv", "7"});
-          }) == "my.conf: seqlen-kv: is given twice");
+          }) == "seqlen-kv: is given twice");
     CHECK(rejection([] { from_config("seqlen-k = 7\nseqlen-kv = 7\n"); }) ==
-          "seqlen-kv: is given twice");
+          "my.conf: seqlen-kv: is given twice");
   }
 
   TEST_CASE("twice in one place is refused") {
