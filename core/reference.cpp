@@ -88,6 +88,7 @@ Attention reference(const Problem& problem, const Inputs& inputs, const Parallel
   Attention result{
       Tensor<double>({problem.batch, problem.num_heads_q, problem.seqlen_q, problem.head_dim_v}),
       Tensor<double>({problem.batch, problem.num_heads_q, problem.seqlen_q, 1})};
+  if (result.lse.elements.empty()) return result;  // no rows, of however many heads
   std::vector<Part> parts;
   for (Index s = 0; s < sequence_count(problem); ++s) {
     const Index blocks = Partition{sequence(problem, s).seqlen_q, kReferenceTile.block_q}.count();

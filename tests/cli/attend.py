@@ -156,6 +156,11 @@ class Legal(CommandTest):
         numpy.testing.assert_array_equal(o, numpy.zeros((2, 2, 5, 3)))
         self.assertTrue((lse == -numpy.inf).all())
 
+    def test_no_rows_of_very_many_heads_take_no_time(self):
+        q = numpy.zeros((2**24, 2**16, 0, 4), "<f4")
+        o, lse = self.outputs(q, q, q)
+        self.assertEqual((o.shape, lse.size), (q.shape, 0))
+
     def test_nan_reaches_those_who_see_it_and_nobody_else(self):
         q, k, v = numpy.zeros((1, 1, 4, 2)), numpy.zeros((1, 1, 4, 2)), numpy.ones((1, 1, 4, 2))
         k[0, 0, 2] = numpy.nan
