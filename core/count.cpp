@@ -1,10 +1,10 @@
 #include "core/count.hpp"
 
+#include "core/program_ranges.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <vector>
-
-#include "core/program_ranges.hpp"
 
 namespace flashbound {
 namespace {
@@ -131,11 +131,12 @@ class CountMachine {
   void multiply(const Statement& s) {
     const TileDecl& a = program_.tiles[index(s.a)];
     const Int128 contraction = size(a.cols);
-    count_.flops +=
-        repeat_ * Flops(checked_mul(2 * contraction, elements(s.result).value()));
+    count_.flops += repeat_ * Flops(checked_mul(2 * contraction, elements(s.result).value()));
   }
 
-  static std::size_t index(const Operand& operand) { return static_cast<std::size_t>(operand.tile); }
+  static std::size_t index(const Operand& operand) {
+    return static_cast<std::size_t>(operand.tile);
+  }
   Index size(const Extent& extent) const {
     return interval_of(extent, schedule_, program_, environment_).size();
   }

@@ -1,10 +1,10 @@
 #include "core/footprint.hpp"
 
-#include <algorithm>
-#include <cstddef>
-
 #include "core/count.hpp"
 #include "core/program_ranges.hpp"
+
+#include <algorithm>
+#include <cstddef>
 
 namespace flashbound {
 namespace {

@@ -6,15 +6,15 @@
 // The steps from one to the other are itemised, and none is negative.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "core/number_format.hpp"
 #include "core/problem.hpp"
 #include "core/program.hpp"
 #include "core/units.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace flashbound {
 
@@ -31,11 +31,11 @@ struct FootprintBuffer {
 };
 
 struct Footprint {
-  Bytes residency{};           // the uniform footprint
-  Bytes unshared_buffers{};    // + tiles that are not alive together do not share memory
-  Bytes ragged_padding{};      // + blocks of full size
-  Bytes wider_elements{};      // + scores, statistics, accumulators in at least 32 bits
-  Bytes pipeline_stages{};     // + more than one buffer for operands in flight
+  Bytes residency{};         // the uniform footprint
+  Bytes unshared_buffers{};  // + tiles that are not alive together do not share memory
+  Bytes ragged_padding{};    // + blocks of full size
+  Bytes wider_elements{};    // + scores, statistics, accumulators in at least 32 bits
+  Bytes pipeline_stages{};   // + more than one buffer for operands in flight
   Bytes kernel_total() const {
     return residency + unshared_buffers + ragged_padding + wider_elements + pipeline_stages;
   }

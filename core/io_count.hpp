@@ -1,12 +1,12 @@
 // What a count says: elements across the HBM boundary per tensor, residency, and arithmetic.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "core/number_format.hpp"
 #include "core/program.hpp"
 #include "core/units.hpp"
+
+#include <string>
+#include <vector>
 
 namespace flashbound {
 

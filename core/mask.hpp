@@ -1,10 +1,10 @@
 // Which keys a query sees. Alignment is bottom-right: the last query faces the last key.
 #pragma once
 
-#include <cstdint>
-
 #include "core/host_device.hpp"
 #include "core/int128.hpp"
+
+#include <cstdint>
 
 namespace flashbound {
 
@@ -73,8 +73,7 @@ struct Band {
   FLASHBOUND_HD constexpr Interval rows(Interval keys) const {
     if (keys.empty()) return {};
     const Index offset = seqlen_kv - seqlen_q;
-    const Index begin =
-        window_right < 0 ? 0 : clamp(keys.begin - offset - window_right, seqlen_q);
+    const Index begin = window_right < 0 ? 0 : clamp(keys.begin - offset - window_right, seqlen_q);
     const Index end = window_left < 0 ? seqlen_q : clamp(keys.end - offset + window_left, seqlen_q);
     return {begin, end > begin ? end : begin};
   }

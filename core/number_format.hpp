@@ -1,11 +1,11 @@
 // Number formats by name, and how wide one element of each is in memory.
 #pragma once
 
+#include "core/int128.hpp"
+
 #include <array>
 #include <optional>
 #include <string_view>
-
-#include "core/int128.hpp"
 
 namespace flashbound {
 
@@ -14,9 +14,9 @@ enum class NumberFormat { fp64, fp32, tf32, bf16, fp16, fp8e4m3, fp8e5m2 };
 struct NumberFormatFacts {
   NumberFormat format;
   std::string_view name;
-  Index bytes;             // of one element in memory; tf32 is stored in a 32-bit word
-  int significand_bits;    // with the implicit leading one; unit roundoff = 2^-significand_bits
-  int exponent_min;        // of the smallest normal number 2^exponent_min
+  Index bytes;           // of one element in memory; tf32 is stored in a 32-bit word
+  int significand_bits;  // with the implicit leading one; unit roundoff = 2^-significand_bits
+  int exponent_min;      // of the smallest normal number 2^exponent_min
 };
 
 // IEEE 754-2019 for fp64, fp32, fp16; OCP OFP8 1.0 for the two fp8; NVIDIA PTX ISA for tf32, bf16.

@@ -1,13 +1,13 @@
 #include "core/numeric.hpp"
 
-#include <cstddef>
-#include <map>
-#include <optional>
-
 #include "core/errors.hpp"
 #include "core/numeric_operations.hpp"
 #include "core/program_ranges.hpp"
 #include "core/query_block.hpp"
+
+#include <cstddef>
+#include <map>
+#include <optional>
 
 namespace flashbound {
 namespace {
@@ -39,8 +39,7 @@ RoundedHead<Scalar> rounded(const Head& head) {
 template <class Scalar>
 class NumericMachine {
  public:
-  NumericMachine(const Program& program, const Schedule& schedule,
-                 const RoundedHead<Scalar>& head)
+  NumericMachine(const Program& program, const Schedule& schedule, const RoundedHead<Scalar>& head)
       : program_(program),
         schedule_(schedule),
         head_(head),
@@ -122,9 +121,7 @@ class NumericMachine {
       case Op::exponentiate: return numeric::exponentiate(tile(s.result), tile(s.a));
       case Op::rescale: return numeric::rescale(tile(s.result), tile(s.a));
       case Op::row_sum_update: tile(s.result) += tile(s.a).rowwise().sum(); return;
-      case Op::scale_add:
-        tile(s.result) += tile(s.a).col(0).asDiagonal() * tile(s.b);
-        return;
+      case Op::scale_add: tile(s.result) += tile(s.a).col(0).asDiagonal() * tile(s.b); return;
       case Op::divide: return numeric::divide(tile(s.result), tile(s.a));
       case Op::lse: return numeric::lse(tile(s.result), tile(s.a), tile(s.b));
     }
@@ -162,7 +159,9 @@ class NumericMachine {
     tile(s.result).noalias() += tile(s.a) * tile(s.b);
   }
 
-  static std::size_t index(const Operand& operand) { return static_cast<std::size_t>(operand.tile); }
+  static std::size_t index(const Operand& operand) {
+    return static_cast<std::size_t>(operand.tile);
+  }
 
   Interval span(const Extent& extent) const {
     return interval_of(extent, schedule_, program_, environment_);
@@ -193,7 +192,7 @@ class NumericMachine {
   const Schedule& schedule_;
   const RoundedHead<Scalar>& head_;
   Environment environment_;
-  std::vector<Tensor> tensors_;                          // HBM
+  std::vector<Tensor> tensors_;                         // HBM
   std::vector<std::map<Index, Matrix<Scalar>>> tiles_;  // fast memory, by copy
   Index rescales_ = 0;
 };

@@ -1,18 +1,19 @@
 // The numeric machine: what a program computes in a chosen arithmetic, tile by tile.
 #pragma once
 
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "core/number_format.hpp"
 #include "core/problem.hpp"
 #include "core/program.hpp"
 #include "core/tensor.hpp"
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace flashbound {
 
-// One output of one head: `values` is rows x cols, row-major; exact in fp64 whatever the arithmetic.
+// One output of one head: `values` is rows x cols, row-major; exact in fp64 whatever the
+// arithmetic.
 struct HeadTensor {
   std::string name;
   Index rows = 0;

@@ -1,11 +1,12 @@
 // The tile operations of the numeric machine: plain functions on matrices of one arithmetic.
 #pragma once
 
+#include "core/schedule.hpp"
+
 #include <Eigen/Core>
+
 #include <cmath>
 #include <limits>
-
-#include "core/schedule.hpp"
 
 namespace flashbound::numeric {
 

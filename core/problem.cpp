@@ -1,9 +1,9 @@
 #include "core/problem.hpp"
 
+#include "core/errors.hpp"
+
 #include <cmath>
 #include <string>
-
-#include "core/errors.hpp"
 
 namespace flashbound {
 namespace {

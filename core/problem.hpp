@@ -2,11 +2,11 @@
 // validate() is the only place that judges it.
 #pragma once
 
+#include "core/schedule.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <vector>
-
-#include "core/schedule.hpp"
 
 namespace flashbound {
 
@@ -37,7 +37,7 @@ struct Problem {
   std::vector<Index> cu_seqlens_q{};
   std::vector<Index> cu_seqlens_kv{};
   std::optional<double> softmax_scale{};  // 1/sqrt(head_dim) where absent
-  double softcap = 0;                   // c > 0: c tanh(s/c) before bias and mask; 0 = none
+  double softcap = 0;                     // c > 0: c tanh(s/c) before bias and mask; 0 = none
   std::vector<double> alibi_slopes{};     // one a query head; bias -slope |i + d - j|; empty = none
   std::vector<double> sink{};             // one a query head; a logit with no value; empty = none
   friend bool operator==(const Problem&, const Problem&) = default;

@@ -1,11 +1,11 @@
 #include "core/program.hpp"
 
+#include "core/errors.hpp"
+#include "core/program_names.hpp"
+
 #include <cstddef>
 #include <set>
 #include <utility>
-
-#include "core/errors.hpp"
-#include "core/program_names.hpp"
 
 namespace flashbound {
 namespace {
@@ -98,7 +98,8 @@ class Validator {
     const auto seen_from = [&](RangeKind wanted_axis_kind) {
       if (range.of == kNone) fail("its range must name the loop it is seen from");
       require_in_scope(range.of);
-      if (loop_axis(range.of) != axis_of(wanted_axis_kind)) fail("its range is seen from a wrong axis");
+      if (loop_axis(range.of) != axis_of(wanted_axis_kind))
+        fail("its range is seen from a wrong axis");
     };
     switch (range.kind) {
       case RangeKind::visible_kv_blocks:

@@ -15,18 +15,18 @@ enum class Axis { one, query, key, head_dim, head_dim_v, split };
 // The block ranges that a loop may run over. Those with an index argument depend on an enclosing
 // loop: `of` names it, `split` names the enclosing loop over splits.
 enum class RangeKind {
-  all_q_blocks,            // every block of block_q queries
-  all_kv_blocks,           // every block of block_kv keys, masked or not
-  visible_kv_blocks,       // Schedule::kv_blocks(of)
-  visible_kv_blocks_split, // Schedule::kv_blocks(of, split)
-  visible_q_blocks,        // Schedule::q_blocks(of)
-  starting_q_blocks,       // Schedule::q_blocks_starting_at(of)
-  continuing_q_blocks,     // Schedule::q_blocks_continuing_at(of)
-  q_blocks_without_keys,   // Schedule::q_blocks_without_keys()
-  visible_key_panels,      // Schedule::with_key_panels().kv_blocks(of): panels of `panel` keys
-  head_dim_panels,         // head_dim in panels of `panel`
-  head_dim_v_blocks,       // head_dim_v in blocks of block_kv
-  splits,                  // 0 .. num_splits
+  all_q_blocks,             // every block of block_q queries
+  all_kv_blocks,            // every block of block_kv keys, masked or not
+  visible_kv_blocks,        // Schedule::kv_blocks(of)
+  visible_kv_blocks_split,  // Schedule::kv_blocks(of, split)
+  visible_q_blocks,         // Schedule::q_blocks(of)
+  starting_q_blocks,        // Schedule::q_blocks_starting_at(of)
+  continuing_q_blocks,      // Schedule::q_blocks_continuing_at(of)
+  q_blocks_without_keys,    // Schedule::q_blocks_without_keys()
+  visible_key_panels,       // Schedule::with_key_panels().kv_blocks(of): panels of `panel` keys
+  head_dim_panels,          // head_dim in panels of `panel`
+  head_dim_v_blocks,        // head_dim_v in blocks of block_kv
+  splits,                   // 0 .. num_splits
 };
 
 inline constexpr int kNone = -1;
@@ -111,7 +111,7 @@ struct Operand {
 struct Statement {
   Op op = Op::kernel;
   std::string label{};  // of a kernel
-  int loop = kNone;   // of a loop statement
+  int loop = kNone;     // of a loop statement
   int tensor = kNone;
   std::vector<Extent> region{};  // one extent an axis of the tensor
   Content fill = Content::zero;

@@ -7,30 +7,34 @@ namespace flashbound {
 namespace {
 
 // In the order of the enumerators.
-constexpr std::array<std::string_view, 6> kAxes{"one",        "query", "key", "head_dim",
-                                                "head_dim_v", "split"};
-constexpr std::array<std::string_view, 12> kRanges{"all_q_blocks",
-                                                   "all_kv_blocks",
-                                                   "visible_kv_blocks",
-                                                   "visible_kv_blocks_split",
-                                                   "visible_q_blocks",
-                                                   "starting_q_blocks",
-                                                   "continuing_q_blocks",
-                                                   "q_blocks_without_keys",
-                                                   "visible_key_panels",
-                                                   "head_dim_panels",
-                                                   "head_dim_v_blocks",
-                                                   "splits"};
+constexpr std::array<std::string_view, 6> kAxes{"one",      "query",      "key",
+                                                "head_dim", "head_dim_v", "split"};
+constexpr std::array<std::string_view, 12> kRanges{
+    "all_q_blocks",       "all_kv_blocks",     "visible_kv_blocks",   "visible_kv_blocks_split",
+    "visible_q_blocks",   "starting_q_blocks", "continuing_q_blocks", "q_blocks_without_keys",
+    "visible_key_panels", "head_dim_panels",   "head_dim_v_blocks",   "splits"};
 constexpr std::array<std::string_view, 4> kTileRoles{"operand", "score", "statistic",
                                                      "accumulator"};
 constexpr std::array<std::string_view, 3> kTensorRoles{"input", "intermediate", "output"};
 constexpr std::array<std::string_view, 5> kContents{"undefined", "zero", "negative_infinity",
                                                     "sink_max", "sink_sum"};
 constexpr std::array<std::string_view, 3> kWidths{"data", "statistic", "partial"};
-constexpr std::array<std::string_view, 16> kOps{
-    "kernel",   "loop",   "load",           "store",        "allocate", "release",
-    "multiply_transposed", "multiply", "logits", "row_max_update", "exponentiate", "rescale",
-    "row_sum_update", "scale_add", "divide", "lse"};
+constexpr std::array<std::string_view, 16> kOps{"kernel",
+                                                "loop",
+                                                "load",
+                                                "store",
+                                                "allocate",
+                                                "release",
+                                                "multiply_transposed",
+                                                "multiply",
+                                                "logits",
+                                                "row_max_update",
+                                                "exponentiate",
+                                                "rescale",
+                                                "row_sum_update",
+                                                "scale_add",
+                                                "divide",
+                                                "lse"};
 
 template <class Enum, std::size_t n>
 bool find(const std::array<std::string_view, n>& names, std::string_view text, Enum& value) {

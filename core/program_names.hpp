@@ -1,9 +1,9 @@
 // The spelling of every enumeration of the program language, in JSON, errors and event logs.
 #pragma once
 
-#include <string_view>
-
 #include "core/program.hpp"
+
+#include <string_view>
 
 namespace flashbound {
 

@@ -2,11 +2,11 @@
 // Schedule; this file only looks up which of its answers a loop asks for.
 #pragma once
 
-#include <optional>
-#include <vector>
-
 #include "core/program.hpp"
 #include "core/schedule.hpp"
+
+#include <optional>
+#include <vector>
 
 namespace flashbound {
 

@@ -1,10 +1,10 @@
 // Every algorithm, written once as a program. Sources are named in each file of core/programs/.
 #pragma once
 
+#include "core/program.hpp"
+
 #include <span>
 #include <string_view>
-
-#include "core/program.hpp"
 
 namespace flashbound {
 

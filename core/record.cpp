@@ -1,11 +1,12 @@
 #include "core/record.hpp"
 
-#include <cstddef>
-#include <nlohmann/json.hpp>
-#include <vector>
-
 #include "core/io_count.hpp"
 #include "core/program_names.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <vector>
 
 namespace flashbound {
 namespace {
@@ -38,17 +39,11 @@ class RecordMachine {
 
   void visit(const Statement& s) {
     switch (s.op) {
-      case Op::kernel:
-        emit({.statement = &s});
-        return visit_scope(s.body);
+      case Op::kernel: emit({.statement = &s}); return visit_scope(s.body);
       case Op::loop: return visit_loop(s);
-      case Op::load:
-        make_resident(s.result);
-        return emit_move(s, s.result);
+      case Op::load: make_resident(s.result); return emit_move(s, s.result);
       case Op::store: return emit_move(s, s.a);
-      case Op::allocate:
-        make_resident(s.result);
-        return emit_on(s, s.result);
+      case Op::allocate: make_resident(s.result); return emit_on(s, s.result);
       case Op::release: return visit_release(s);
       default: return emit_on(s, s.result);
     }
@@ -89,7 +84,10 @@ class RecordMachine {
   void emit_move(const Statement& s, const Operand& operand) {
     const TileDecl& tile = declared(operand);
     const TensorDecl& tensor = program_.tensors[static_cast<std::size_t>(s.tensor)];
-    Event event{.statement = &s, .tile = &tile, .tensor = &tensor, .rows = span(tile.rows),
+    Event event{.statement = &s,
+                .tile = &tile,
+                .tensor = &tensor,
+                .rows = span(tile.rows),
                 .cols = span(tile.cols)};
     if (s.region.size() == 3) {
       event.split = environment_[static_cast<std::size_t>(s.region[0].loop)];

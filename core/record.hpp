@@ -1,14 +1,14 @@
 // The record machine: a program's events on a schedule, one by one, in order.
 #pragma once
 
-#include <functional>
-#include <string>
-
 #include "core/number_format.hpp"
 #include "core/program.hpp"
 #include "core/program_ranges.hpp"
 #include "core/schedule.hpp"
 #include "core/units.hpp"
+
+#include <functional>
+#include <string>
 
 namespace flashbound {
 
@@ -20,8 +20,8 @@ struct Event {
   Index split = kNone;                 // of a load or store in a tensor with a split axis
   Interval rows{};                     // along the tile's row axis
   Interval cols{};
-  Bytes bytes{};        // across the HBM boundary; 0 unless a load or store
-  Elements resident{};  // in fast memory after the event
+  Bytes bytes{};                             // across the HBM boundary; 0 unless a load or store
+  Elements resident{};                       // in fast memory after the event
   const Environment* environment = nullptr;  // block index of each running loop
 };
 

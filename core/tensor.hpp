@@ -1,10 +1,10 @@
 // Tensors of attention calls: shape (batch, heads, seqlen, dim) over memory with strides.
 #pragma once
 
+#include "core/int128.hpp"
+
 #include <array>
 #include <vector>
-
-#include "core/int128.hpp"
 
 namespace flashbound {
 

@@ -2,10 +2,10 @@
 // Values are exact 128-bit integers; overflow throws CountOverflow.
 #pragma once
 
+#include "core/int128.hpp"
+
 #include <compare>
 #include <string>
-
-#include "core/int128.hpp"
 
 namespace flashbound {
 
@@ -44,9 +44,10 @@ class Quantity {
   Int128 value_ = 0;
 };
 
-using Elements = Quantity<struct ElementsUnit>;  // numbers in a tensor or tile, whatever their width
+using Elements =
+    Quantity<struct ElementsUnit>;  // numbers in a tensor or tile, whatever their width
 using Bytes = Quantity<struct BytesUnit>;
-using Flops = Quantity<struct FlopsUnit>;  // a multiplication or an addition each count one
+using Flops = Quantity<struct FlopsUnit>;    // a multiplication or an addition each count one
 using Events = Quantity<struct EventsUnit>;  // exponentials, rescales, block visits
 
 template <class Unit>

@@ -53,7 +53,8 @@ void write_html(std::ostream& out, const std::string& title, const Document& doc
   const std::vector<std::size_t> shown = shown_columns(document);
   out << "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       << "<meta name=\"viewport\" content=\"width=device-width\"><title>" << escaped(title)
-      << "</title><style>" << kStyle << "</style></head><body>\n<h1>" << escaped(title) << "</h1>\n";
+      << "</title><style>" << kStyle << "</style></head><body>\n<h1>" << escaped(title)
+      << "</h1>\n";
   if (!document.footer.empty()) out << "<p>" << escaped(document.footer) << "</p>\n";
   out << "<div class=\"scroll\"><table><thead><tr>";
   for (const std::size_t c : shown) {

@@ -19,10 +19,12 @@ enum class NpyType { f2, f4, f8, u1, b1, i4, i8 };
 struct NpyArray {
   NpyType type = NpyType::f8;
   std::vector<Index> shape;
-  std::vector<double> floats;         // of f2, f4, f8
+  std::vector<double> floats;          // of f2, f4, f8
   std::vector<std::int64_t> integers;  // of the others
 
-  bool is_float() const { return type == NpyType::f2 || type == NpyType::f4 || type == NpyType::f8; }
+  bool is_float() const {
+    return type == NpyType::f2 || type == NpyType::f4 || type == NpyType::f8;
+  }
 };
 
 // Parses a whole file's bytes; `name` is used in errors. Throws ConfigError "NAME: what is wrong".

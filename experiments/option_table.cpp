@@ -89,7 +89,8 @@ constexpr auto kOptions = std::to_array<OptionText>({
     {"report", "FILE", "", "the table as a self-contained HTML page", kAll, kRun},
     {"force", "", "", "replace output files that exist", kAll, kRun},
     {"config", "FILE", "", "options as key = value lines; the command line wins", kAll, kRun},
-    {"print-config", "", "", "print the merged options, readable by --config, and stop", kAll, kRun},
+    {"print-config", "", "", "print the merged options, readable by --config, and stop", kAll,
+     kRun},
     {"quiet", "", "", "no progress", kAll, kRun},
 });
 

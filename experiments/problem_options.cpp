@@ -116,8 +116,7 @@ void set_score_modifiers(const Options& options, Problem& problem) {
   }
 }
 
-void set_lengths(const Options& options, const std::optional<KnownShape>& known,
-                 Problem& problem) {
+void set_lengths(const Options& options, const std::optional<KnownShape>& known, Problem& problem) {
   problem.cu_seqlens_q = offsets_of(options, "cu-seqlens-q");
   problem.cu_seqlens_kv = offsets_of(options, "cu-seqlens-kv");
   // Packed lengths say themselves how long they are together.

@@ -1,12 +1,12 @@
 #include "experiments/progress.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <unistd.h>
 #include <utility>
 
 namespace flashbound {
@@ -35,8 +35,8 @@ void Progress::step() {
   if (!shown_ || now - drawn_ < kRedrawEvery) return;
   drawn_ = now;
   const double elapsed = std::chrono::duration<double>(now - start_).count();
-  const double left =
-      elapsed * static_cast<double>(std::max<Index>(total_ - done_, 0)) / static_cast<double>(done_);
+  const double left = elapsed * static_cast<double>(std::max<Index>(total_ - done_, 0)) /
+                      static_cast<double>(done_);
   std::fputs(fmt::format("\r\x1b[K{}: {}/{}, {:.0f} s, about {:.0f} s left", what_, done_, total_,
                          elapsed, left)
                  .c_str(),

@@ -1,11 +1,11 @@
 // Seeded inputs, the same on every platform: no library distribution is used.
 #pragma once
 
-#include <cstdint>
-#include <random>
-
 #include "core/problem.hpp"
 #include "core/tensor.hpp"
+
+#include <cstdint>
+#include <random>
 
 namespace flashbound {
 

@@ -92,7 +92,8 @@ void write_csv(std::ostream& out, const Document& document) {
   }
   out << "\n";
   for (const Row& row : document.rows) {
-    for (std::size_t c = 0; c < row.cells.size(); ++c) out << (c > 0 ? "," : "") << csv(row.cells[c]);
+    for (std::size_t c = 0; c < row.cells.size(); ++c)
+      out << (c > 0 ? "," : "") << csv(row.cells[c]);
     out << "\n";
   }
 }

@@ -25,8 +25,8 @@ std::span<const Column> all_columns();
 using Cell = std::variant<std::monostate, Int128, double, std::string>;
 
 struct Row {
-  std::vector<Cell> cells;       // one a column of the document
-  std::string extra_json = {};   // further members of the JSON object: "\"tensors\": {...}"
+  std::vector<Cell> cells;      // one a column of the document
+  std::string extra_json = {};  // further members of the JSON object: "\"tensors\": {...}"
 };
 
 struct Document {
@@ -51,8 +51,8 @@ enum class Format { table, csv, json, jsonl };
 // Throws ConfigError.
 Format format_named(const std::string& name);
 
-// `manifest_json` is written into JSON documents. Infinities and NaN, which JSON has no numbers for,
-// become the strings "inf", "-inf" and "nan", in CSV too.
+// `manifest_json` is written into JSON documents. Infinities and NaN, which JSON has no numbers
+// for, become the strings "inf", "-inf" and "nan", in CSV too.
 void write(std::ostream& out, const Document& document, Format format,
            const std::string& manifest_json);
 

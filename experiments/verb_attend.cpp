@@ -5,6 +5,7 @@
 #include "experiments/kernels.hpp"
 #include "experiments/npy.hpp"
 #include "experiments/parallel_for.hpp"
+#include "experiments/problem_columns.hpp"
 #include "experiments/problem_options.hpp"
 
 #include <algorithm>
@@ -15,23 +16,6 @@
 
 namespace flashbound {
 namespace {
-
-constexpr std::string_view kColumnNames[] = {"batch",
-                                             "num_heads_q",
-                                             "num_heads_kv",
-                                             "seqlen_q",
-                                             "seqlen_kv",
-                                             "head_dim",
-                                             "head_dim_v",
-                                             "mask",
-                                             "window_left",
-                                             "window_right",
-                                             "kernel",
-                                             "status",
-                                             "rows_without_keys",
-                                             "nan_rows",
-                                             "lse_min",
-                                             "lse_max"};
 
 struct Files {
   Tensor<double> q, k, v;
@@ -81,16 +65,7 @@ Row summary(const Document& document, const Problem& problem, const std::string&
   const auto integer = [&](std::string_view column, Int128 value) {
     set(document, row, column, value);
   };
-  integer("batch", problem.batch);
-  integer("num_heads_q", problem.num_heads_q);
-  integer("num_heads_kv", problem.num_heads_kv);
-  integer("seqlen_q", problem.seqlen_q);
-  integer("seqlen_kv", problem.seqlen_kv);
-  integer("head_dim", problem.head_dim);
-  integer("head_dim_v", problem.head_dim_v);
-  set(document, row, "mask", mask_name(problem));
-  integer("window_left", problem.window_left);
-  integer("window_right", problem.window_right);
+  set_problem(document, row, problem);
   set(document, row, "kernel", kernel);
   set(document, row, "status", std::string("ok"));
 
@@ -143,7 +118,8 @@ Outcome run_attend(const Options& options) {
     const NpyType type = files.output_type == NpyType::f8 ? NpyType::f8 : NpyType::f4;
     write_npy(lse_file->stream(), result.lse, type);
   }
-  outcome.document.columns = columns_named(kColumnNames);
+  outcome.document = document_with_problem(
+      {"kernel", "status", "rows_without_keys", "nan_rows", "lse_min", "lse_max"});
   outcome.document.shown = {"kernel",   "batch",     "num_heads_q", "num_heads_kv",
                             "seqlen_q", "seqlen_kv", "mask",        "rows_without_keys",
                             "nan_rows", "lse_min",   "lse_max"};

@@ -4,55 +4,20 @@
 #include "core/errors.hpp"
 #include "core/footprint.hpp"
 #include "core/programs.hpp"
-#include "core/record.hpp"
-#include "experiments/atomic_file.hpp"
 #include "experiments/command.hpp"
+#include "experiments/count_documents.hpp"
+#include "experiments/problem_columns.hpp"
 #include "experiments/problem_options.hpp"
 
 #include <fmt/format.h>
 
-#include <memory>
-
 namespace flashbound {
 namespace {
 
-// Up to so many blocks along the two sequence axes the machine answers at once.
-constexpr Index kMachineBlocksMax = Index{1} << 20;
-
-constexpr std::string_view kColumnNames[] = {"algorithm",
-                                             "dtype",
-                                             "batch",
-                                             "num_heads_q",
-                                             "num_heads_kv",
-                                             "seqlen_q",
-                                             "seqlen_kv",
-                                             "head_dim",
-                                             "head_dim_v",
-                                             "mask",
-                                             "block_q",
-                                             "block_kv",
-                                             "num_splits",
-                                             "boundary",
-                                             "sram_bytes",
-                                             "sram_peak_bytes",
-                                             "hbm_read_bytes",
-                                             "hbm_write_bytes",
-                                             "hbm_bytes",
-                                             "flops",
-                                             "arithmetic_intensity_flops_per_byte",
-                                             "lower_bound_bytes",
-                                             "ratio_to_lower_bound",
-                                             "status",
-                                             "reason",
-                                             "panel",
-                                             "window_left",
-                                             "window_right",
-                                             "footprint",
-                                             "method",
-                                             "flops_useful",
-                                             "exponentials",
-                                             "rescales_at_most",
-                                             "sram_peak_elements"};
+// Up to so many blocks along the two sequence axes the machine answers at once, and up to so many
+// it can be waited for.
+constexpr Index kMachineBlocksQuick = Index{1} << 20;
+constexpr Index kMachineBlocksMax = Index{1} << 26;
 
 enum class Method { closed_form, machine };
 
@@ -108,6 +73,11 @@ Request request_of(const Options& options) {
   }
   if (method != "machine") request.methods.push_back(Method::closed_form);
   if (method != "closed-form") request.methods.push_back(Method::machine);
+  for (const char* option : {"record-out", "program-out"}) {
+    if (options.given(option) && request.algorithms.size() != 1) {
+      throw ConfigError(std::string(option) + ": needs one --algorithm");
+    }
+  }
   request.for_people = format_named(options.text("format")) == Format::table;
   return request;
 }
@@ -119,21 +89,12 @@ Row common_row(const Document& document, const Request& request) {
   const auto integer = [&](std::string_view column, Int128 value) {
     set(document, row, column, value);
   };
+  set_problem(document, row, p);
   set(document, row, "dtype", std::string(name(request.dtype)));
-  integer("batch", p.batch);
-  integer("num_heads_q", p.num_heads_q);
-  integer("num_heads_kv", p.num_heads_kv);
-  integer("seqlen_q", p.seqlen_q);
-  integer("seqlen_kv", p.seqlen_kv);
-  integer("head_dim", p.head_dim);
-  integer("head_dim_v", p.head_dim_v);
-  set(document, row, "mask", mask_name(p));
   integer("block_q", request.tile.block_q);
   integer("block_kv", request.tile.block_kv);
   integer("num_splits", request.tile.num_splits);
   integer("panel", request.tile.panel);
-  integer("window_left", p.window_left);
-  integer("window_right", p.window_right);
   set(document, row, "boundary", std::string("hbm"));
   set(document, row, "footprint", std::string(name(request.footprint)));
   if (request.sram) integer("sram_bytes", request.sram->value());
@@ -176,6 +137,26 @@ void set_counts(const Document& document, Row& row, const IoCount& count, Bytes 
   row.extra_json = tensors_json(count);
 }
 
+// What has been published about such a problem, evaluated without the constants that the
+// publications leave open: for one square head without a mask, in elements a head.
+std::string published_json(const Request& request) {
+  const Problem& p = request.problem;
+  const bool square = p.seqlen_q == p.seqlen_kv && p.head_dim == p.head_dim_v &&
+                      mask_name(p) == "none" && !p.block_mask && p.cu_seqlens_q.empty();
+  if (!square || !request.sram) return "";
+  const Elements sram(request.sram->value() / byte_size(request.dtype));
+  if (sram.value() < 1) return "";
+  std::string text = ", \"published\": [";
+  for (const PublishedBound& bound : published_bounds(p.seqlen_q, p.head_dim, sram)) {
+    text += fmt::format(
+        "{}{{\"name\": {}, \"expression\": {}, \"domain\": {}, \"in_domain\": {}, "
+        "\"elements_without_constant\": {}, \"source\": {}}}",
+        text.back() == '[' ? "" : ", ", json_string(bound.name), json_string(bound.expression),
+        json_string(bound.domain), bound.in_domain, bound.value, json_string(bound.source));
+  }
+  return text + "]";
+}
+
 struct Verdict {
   const char* status = "ok";
   std::string reason;
@@ -191,22 +172,26 @@ Verdict verdict_on(const Request& request, Bytes required, bool agree) {
   return {};
 }
 
-// Whether the machine need not be waited for.
-bool machine_is_quick(const Request& request) {
+// How many blocks the machine has to visit at most along one axis after the other, splits included.
+Int128 machine_blocks(const Request& request) {
   const Problem& p = request.problem;
   const Index blocks = Partition{p.seqlen_q, request.tile.block_q}.count() +
                        Partition{p.seqlen_kv, request.tile.block_kv}.count();
-  return blocks <= kMachineBlocksMax / request.tile.num_splits;
+  return Int128{blocks} * request.tile.num_splits;
 }
 
 void count_algorithm(const Request& request, const Algorithm& algorithm, Outcome& outcome) {
   const Problem& p = request.problem;
-  const bool forced = request.methods.size() == 1;
+  const bool forced = request.methods.size() == 1 && request.methods.front() == Method::machine;
+  if (forced && machine_blocks(request) > kMachineBlocksMax) {
+    reject("method", "machine",
+           "closed-form for over " + std::to_string(kMachineBlocksMax) + " blocks");
+  }
   std::vector<std::pair<Method, IoCount>> counts;
   for (const Method method : request.methods) {
     if (method == Method::closed_form) {
       counts.emplace_back(method, closed_form(algorithm.name, p, request.tile, request.dtype));
-    } else if (forced || machine_is_quick(request)) {
+    } else if (forced || machine_blocks(request) <= kMachineBlocksQuick) {
       counts.emplace_back(method, count(algorithm.program(), p, request.tile, request.dtype));
     }
   }
@@ -230,6 +215,7 @@ void count_algorithm(const Request& request, const Algorithm& algorithm, Outcome
                      .kernel_total();
     }
     set(outcome.document, row, "sram_peak_bytes", required.value());
+    row.extra_json += published_json(request);
     Verdict verdict = verdict_on(request, required, agree);
     if (skipped && verdict.reason.empty()) {
       verdict.reason = "too many blocks to run the machine beside it (--method machine insists)";
@@ -241,40 +227,35 @@ void count_algorithm(const Request& request, const Algorithm& algorithm, Outcome
   if (!agree) outcome.exit_code = kFailed;
 }
 
-// --record-out and --program-out.
-void write_documents(const Options& options, const Request& request, Outcome& outcome) {
-  const Overwrite overwrite = options.flag("force") ? Overwrite::yes : Overwrite::no;
-  for (const char* option : {"record-out", "program-out"}) {
-    if (!options.given(option)) continue;
-    if (request.algorithms.size() != 1) {
-      throw ConfigError(std::string(option) + ": needs one --algorithm");
-    }
-    auto file = std::make_unique<AtomicFile>(options.text(option), overwrite);
-    const Program program = request.algorithms.front()->program();
-    if (std::string_view(option) == "program-out") {
-      file->stream() << to_json(program) << "\n";
-    } else {
-      constexpr Int128 kEventsMax = 10'000'000;
-      const Schedule schedule =
-          schedule_for(request.problem, request.tile, sequence(request.problem, 0));
-      const Int128 pairs = Int128{schedule.q_block_count()} * schedule.kv_block_count();
-      constexpr Int128 kEventsPerPair = 16;
-      if (pairs * kEventsPerPair > kEventsMax) {
-        reject("record-out", to_decimal(pairs) + " pairs of blocks",
-               "at most " + to_decimal(kEventsMax / kEventsPerPair) + " (larger blocks or fewer)");
-      }
-      file->stream() << record_json(program, schedule, request.dtype) << "\n";
-    }
-    outcome.files.push_back(std::move(file));
-  }
-}
-
 }  // namespace
 
 Outcome run_count(const Options& options) {
   const Request request = request_of(options);
   Outcome outcome;
-  outcome.document.columns = columns_named(kColumnNames);
+  outcome.document = document_with_problem({"algorithm",
+                                            "dtype",
+                                            "block_q",
+                                            "block_kv",
+                                            "num_splits",
+                                            "boundary",
+                                            "sram_bytes",
+                                            "sram_peak_bytes",
+                                            "hbm_read_bytes",
+                                            "hbm_write_bytes",
+                                            "hbm_bytes",
+                                            "flops",
+                                            "arithmetic_intensity_flops_per_byte",
+                                            "lower_bound_bytes",
+                                            "ratio_to_lower_bound",
+                                            "status",
+                                            "reason",
+                                            "panel",
+                                            "footprint",
+                                            "method",
+                                            "flops_useful",
+                                            "exponentials",
+                                            "rescales_at_most",
+                                            "sram_peak_elements"});
   outcome.document.shown = {
       "algorithm",       "hbm_read_bytes", "hbm_write_bytes", "ratio_to_lower_bound",
       "sram_peak_bytes", "flops",          "method",          "status",
@@ -286,7 +267,10 @@ Outcome run_count(const Options& options) {
     }
     count_algorithm(request, *algorithm, outcome);
   }
-  write_documents(options, request, outcome);
+  if (request.algorithms.size() == 1) {
+    write_count_documents(options, *request.algorithms.front(), request.problem, request.tile,
+                          request.dtype, outcome);
+  }
   return outcome;
 }
 

@@ -154,8 +154,8 @@ std::vector<VerifyCheck> run_verify(const VerifyPlan& plan, const ParallelFor& p
   const auto add_target = [&](const std::string& name, const Problem& problem, const Tile& tile,
                               const Inputs& inputs, Index head) {
     if (steps.stopped()) return;
-    targets.push_back(numeric_target(name, problem, tile, inputs, sequence(problem, 0), head,
-                                     parallel_for));
+    targets.push_back(
+        numeric_target(name, problem, tile, inputs, sequence(problem, 0), head, parallel_for));
     steps.done();
   };
   for (std::size_t p = 0; p < plan.problems.size(); ++p) {

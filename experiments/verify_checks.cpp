@@ -89,8 +89,7 @@ VerifyCheck check_closed_form(const std::string& name, const Algorithm& algorith
   check.passed = machine == form;
   for (std::size_t t = 0; t < std::min(machine.tensors.size(), form.tensors.size()); ++t) {
     const std::string& tensor = machine.tensors[t].tensor;
-    compare(check, tensor + " read", machine.tensors[t].read.value(),
-            form.tensors[t].read.value());
+    compare(check, tensor + " read", machine.tensors[t].read.value(), form.tensors[t].read.value());
     compare(check, tensor + " written", machine.tensors[t].written.value(),
             form.tensors[t].written.value());
   }
@@ -144,8 +143,8 @@ NumericTarget numeric_target(const std::string& name, const Problem& problem, co
 
 VerifyCheck check_numeric(const NumericTarget& target, const Algorithm& algorithm,
                           NumberFormat format) {
-  VerifyCheck check = begin_check(
-      target.name, std::string(name(format)) + " tiles = reference", algorithm);
+  VerifyCheck check =
+      begin_check(target.name, std::string(name(format)) + " tiles = reference", algorithm);
   const NumericRun run = run_numeric(algorithm.program(), *target.problem, target.tile,
                                      target.inputs, target.sequence, target.head, format);
   const Schedule schedule = schedule_for(*target.problem, target.tile, target.sequence);

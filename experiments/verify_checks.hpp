@@ -2,9 +2,6 @@
 // and by how much they do.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "core/error_bound.hpp"
 #include "core/parallel_for.hpp"
 #include "core/problem.hpp"
@@ -12,14 +9,17 @@
 #include "core/reference.hpp"
 #include "core/tensor.hpp"
 
+#include <string>
+#include <vector>
+
 namespace flashbound {
 
 // One comparison of two ways to the same figure.
 struct VerifyCheck {
   std::string problem;
-  std::string check;      // e.g. "count machine = closed form"
+  std::string check;  // e.g. "count machine = closed form"
   std::string algorithm;
-  std::string quantity;   // where the two differ most: a tensor, "flops", "o", "lse"
+  std::string quantity;  // where the two differ most: a tensor, "flops", "o", "lse"
   double worst_difference = 0;
   double allowed_difference = 0;  // 0 for counts, which are exact
   double share = 0;               // worst / allowed; infinite when it may not differ and does

@@ -1,10 +1,10 @@
 // The problems that `flashbound verify` checks, besides the recorded activations.
 #pragma once
 
+#include "core/problem.hpp"
+
 #include <string>
 #include <vector>
-
-#include "core/problem.hpp"
 
 namespace flashbound {
 

@@ -1,14 +1,13 @@
 // How long counting, computing and bounding take. Times are printed, never asserted.
-#include <benchmark/benchmark.h>
-
-#include <string>
-
 #include "core/closed_form.hpp"
 #include "core/count.hpp"
 #include "core/numeric.hpp"
 #include "core/programs.hpp"
 #include "core/reference.hpp"
 #include "experiments/random_inputs.hpp"
+
+#include <benchmark/benchmark.h>
+#include <string>
 
 namespace flashbound {
 namespace {

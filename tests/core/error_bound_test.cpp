@@ -7,8 +7,8 @@
 #include "tests/core/attention_oracle.hpp"
 #include "tests/core/one_head.hpp"
 #include "tests/core/online_softmax.hpp"
-#include "tests/core/within_bound.hpp"
 #include "tests/core/random_problem.hpp"
+#include "tests/core/within_bound.hpp"
 
 #include <doctest/doctest.h>
 

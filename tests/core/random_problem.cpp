@@ -1,10 +1,10 @@
 #include "tests/core/random_problem.hpp"
 
+#include "experiments/random_inputs.hpp"
+
 #include <random>
 #include <sstream>
 #include <vector>
-
-#include "experiments/random_inputs.hpp"
 
 namespace flashbound::testing {
 namespace {
@@ -34,9 +34,7 @@ void choose_mask(Engine& engine, Problem& problem) {
   switch (between(engine, 0, 3)) {
     case 0: break;
     case 1: problem.window_right = 0; break;
-    default:
-      problem.window_left = side();
-      problem.window_right = side();
+    default: problem.window_left = side(); problem.window_right = side();
   }
 }
 

@@ -1,10 +1,10 @@
 // Random problems for the agreements: small sizes around block edges, every feature, seeded.
 #pragma once
 
+#include "core/problem.hpp"
+
 #include <cstdint>
 #include <string>
-
-#include "core/problem.hpp"
 
 namespace flashbound::testing {
 

@@ -6,8 +6,8 @@
 #include "experiments/random_inputs.hpp"
 #include "tests/core/attention_oracle.hpp"
 #include "tests/core/one_head.hpp"
-#include "tests/core/within_bound.hpp"
 #include "tests/core/random_problem.hpp"
+#include "tests/core/within_bound.hpp"
 
 #include <doctest/doctest.h>
 

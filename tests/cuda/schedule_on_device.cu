@@ -1,12 +1,12 @@
 // One Schedule for host and device: a kernel walks the ranges of random schedules, writes down the
 // blocks it met, and the host compares them with its own walk. Exit 77 where there is no device.
+#include "core/schedule.hpp"
+
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
 #include <vector>
-
-#include "core/schedule.hpp"
 
 namespace {
 
@@ -147,10 +147,12 @@ int main() {
   int* device_words = to_device(words);
   walk_all<<<kSchedules / 128, 128>>>(device_cases, device_cells, device_logs, device_words);
   require(cudaGetLastError(), "launch");
-  require(cudaMemcpy(logs.data(), device_logs, logs.size() * sizeof(logs[0]),
-                     cudaMemcpyDeviceToHost), "cudaMemcpy");
+  require(
+      cudaMemcpy(logs.data(), device_logs, logs.size() * sizeof(logs[0]), cudaMemcpyDeviceToHost),
+      "cudaMemcpy");
   require(cudaMemcpy(words.data(), device_words, words.size() * sizeof(words[0]),
-                     cudaMemcpyDeviceToHost), "cudaMemcpy");
+                     cudaMemcpyDeviceToHost),
+          "cudaMemcpy");
 
   const int wrong = mismatches(cases, cells, logs, words);
   std::printf("%d schedules walked on the device, %d differ from the host\n", kSchedules, wrong);
