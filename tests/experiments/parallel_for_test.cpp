@@ -152,7 +152,7 @@ TEST_SUITE("experiments.threads") {
     check_equal(one, run_verify(plan, threaded(4), step));
     CHECK(steps == 2 * verify_step_count(plan));
     check_equal(one, run_verify(plan, serial, step));
-    // Two counts and two arithmetics, of every algorithm, for each of two problems.
+    // Two counts and two formats, of every algorithm, for each of two problems.
     CHECK(one.size() == 8 * algorithms().size());
     for (const VerifyCheck& check : one) {
       CAPTURE(check.check);
