@@ -144,13 +144,14 @@ class Signals(CommandTest):
     def long_attend(self):
         shape = (1, 8, 8192, 64)
         self.save_inputs(shape, shape, shape, "<f4")
-        return ["attend", "--q", "q.npy", "--k", "k.npy", "--v", "v.npy", "--o", "o.npy"]
+        words = ["attend", "--q", "q.npy", "--k", "k.npy", "--v", "v.npy", "--o", "o.npy"]
+        return [*words, "--threads", "1"]
 
     def test_an_interrupted_attend_leaves_nothing(self):
         words = self.long_attend()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             before = set(os.listdir(self.folder))
-            code, out, err = self.stop(words, [number], wait=3)
+            code, out, err = self.stop(words, [number], wait=2)
             self.assertEqual((code, out), (130, ""))
             self.assertRegex(err, r"\Aflashbound: error: interrupted[^\n]*\n\Z")
             self.assertEqual(set(os.listdir(self.folder)), before)
