@@ -4,7 +4,9 @@
 #include "experiments/io_error.hpp"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <system_error>
 #include <unistd.h>
@@ -19,8 +21,10 @@ std::string last_error() { return errno != 0 ? std::strerror(errno) : "write fai
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::string path, Overwrite overwrite) : path_(std::move(path)) {
+AtomicFile::AtomicFile(std::string path, Overwrite overwrite)
+    : path_(std::move(path)), overwrite_(overwrite) {
   std::error_code ignored;
+  if (path_ == "-") reject("output", path_, "the name of a file");
   if (fs::is_directory(path_, ignored)) reject("output", path_, "a file, not a folder");
   // A device or a pipe has no content to keep, and a rename would put a file in its place.
   in_place_ = fs::exists(path_, ignored) && !fs::is_regular_file(path_, ignored);
@@ -53,11 +57,26 @@ void AtomicFile::finish() {
   finished_ = true;
 }
 
+// Without --force a file that has appeared since the start is kept, too.
+void AtomicFile::rename_into_place() {
+  const unsigned flags = overwrite_ == Overwrite::no ? RENAME_NOREPLACE : 0U;
+  int status = renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), flags);
+  if (status != 0 && errno == EINVAL) {  // a file system without that flag
+    status = std::rename(temporary_.c_str(), target_.c_str());
+  }
+  if (status == 0) return;
+  const int reason = errno;
+  std::error_code ignored;
+  if (reason == EEXIST && !fs::is_directory(target_, ignored)) {
+    reject("output", path_, "a new file (it appeared; --force replaces it)");
+  }
+  errno = reason;
+  throw IoError("cannot write " + path_ + ": " + last_error());
+}
+
 void AtomicFile::commit() {
   finish();
-  std::error_code error;
-  if (!in_place_) fs::rename(temporary_, target_, error);
-  if (error) throw IoError("cannot write " + path_ + ": " + error.message());
+  if (!in_place_) rename_into_place();
   committed_ = true;
 }
 

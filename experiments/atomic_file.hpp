@@ -32,7 +32,10 @@ class AtomicFile {
   void commit();
 
  private:
-  std::string path_;    // as it was given
+  void rename_into_place();
+
+  std::string path_;  // as it was given
+  Overwrite overwrite_;
   std::string target_;  // what it links to
   std::string temporary_;
   std::ofstream stream_;

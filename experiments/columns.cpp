@@ -23,6 +23,10 @@ constexpr auto kColumns = std::to_array<Column>({
     {"block_kv", "1", "keys in a tile"},
     {"num_splits", "1", "parts of the keys (split-kv)"},
     {"kernel", "", "who computed"},
+    {"hardware", "", "hardware description; missing where none is used"},
+    {"policy", "", "who decides what stays in fast memory: scratchpad = the program's own tiles"},
+    {"line_bytes", "bytes", "line size of a cache; missing for a scratchpad"},
+    {"cache_bytes", "bytes", "capacity of a cache beside the tiles; missing for a scratchpad"},
     {"boundary", "", "between which memories the bytes moved: hbm = HBM and one fast memory"},
     {"sram_bytes", "bytes", "capacity of the fast memory; missing: not limited"},
     {"sram_peak_bytes", "bytes", "fast memory that the algorithm needs, by its footprint"},
@@ -55,8 +59,11 @@ constexpr auto kColumns = std::to_array<Column>({
     {"source", "", "where it was published"},
     {"lse_min", "1", "smallest finite lse"},
     {"lse_max", "1", "largest lse"},
-    {"rows_without_keys", "1", "query rows that see no key: O = 0, lse = -inf (or the sink)"},
+    {"rows_without_keys", "1",
+     "query rows, of all heads, that the mask shows no key: O = 0, lse = -inf or the sink"},
     {"nan_rows", "1", "query rows whose output holds NaN"},
+    {"sequences", "1", "sequences: those of the batch, or the packed ones of cu_seqlens"},
+    {"block_mask", "", "cells of the block mask and how many are visible; empty: none"},
 });
 
 }  // namespace

@@ -66,6 +66,8 @@ constexpr auto kOptions = std::to_array<OptionText>({
     {"dtype", "FORMAT", "fp16", "width of an element (see list)", kCount, kSchedule},
     {"sram", "SIZE", "", "fast memory, e.g. 192KiB, 20MB; what exceeds it is infeasible", kCount,
      kSchedule},
+    {"boundary", "NAME", "hbm", "between which memories: hbm = HBM and one fast memory", kCount,
+     kSchedule},
     {"footprint", "KIND", "uniform", "uniform (words of dtype) or kernel (its buffers)", kCount,
      kSchedule},
     {"stages", "N", "1", "buffers for operands in flight (kernel footprint)", kCount, kSchedule},

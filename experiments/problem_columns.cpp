@@ -2,7 +2,9 @@
 
 #include "experiments/problem_options.hpp"
 
+#include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
 
 namespace flashbound {
@@ -22,11 +24,19 @@ constexpr std::array<std::pair<std::string_view, Value>, 9> kNumbers{{
     {"window_right", &Problem::window_right},
 }};
 
+std::string text_of(const BlockMask& mask) {
+  const auto visible = mask.cells.size() - static_cast<std::size_t>(
+                                               std::count(mask.cells.begin(), mask.cells.end(), 0));
+  return std::to_string(mask.rows) + " x " + std::to_string(mask.cols) + " cells of " +
+         std::to_string(mask.block_q) + " x " + std::to_string(mask.block_kv) + ", " +
+         std::to_string(visible) + " visible";
+}
+
 }  // namespace
 
 Document document_with_problem(std::initializer_list<std::string_view> others) {
   std::vector<std::string_view> names(others);
-  names.emplace_back("mask");
+  for (const std::string_view name : {"mask", "sequences", "block_mask"}) names.push_back(name);
   for (const auto& [name, value] : kNumbers) names.push_back(name);
   Document document;
   document.columns = columns_named(names);
@@ -36,6 +46,8 @@ Document document_with_problem(std::initializer_list<std::string_view> others) {
 void set_problem(const Document& document, Row& row, const Problem& problem) {
   for (const auto& [name, value] : kNumbers) set(document, row, name, Int128{problem.*value});
   set(document, row, "mask", mask_name(problem));
+  set(document, row, "sequences", Int128{sequence_count(problem)});
+  if (problem.block_mask) set(document, row, "block_mask", text_of(*problem.block_mask));
 }
 
 }  // namespace flashbound

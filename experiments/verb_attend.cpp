@@ -1,3 +1,4 @@
+#include "core/bounds.hpp"
 #include "core/errors.hpp"
 #include "experiments/atomic_file.hpp"
 #include "experiments/command.hpp"
@@ -69,7 +70,6 @@ Row summary(const Document& document, const Problem& problem, const std::string&
   set(document, row, "kernel", kernel);
   set(document, row, "status", std::string("ok"));
 
-  Index without_keys = 0;
   Index nan_rows = 0;
   const auto width = static_cast<std::size_t>(problem.head_dim_v);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -81,11 +81,13 @@ Row summary(const Document& document, const Problem& problem, const std::string&
       least = std::min(least, lse);
       most = std::max(most, lse);
     }
-    if (lse == -kInfinity) ++without_keys;
     const double* o = result.o.elements.data() + r * width;
     if (std::any_of(o, o + width, [](double x) { return std::isnan(x); })) ++nan_rows;
   }
-  integer("rows_without_keys", without_keys);
+  // The bound on Q's reads is about the rows that see a key.
+  const Int128 seeing =
+      compulsory_bound(problem, NumberFormat::fp64).q_read.value() / problem.head_dim;
+  integer("rows_without_keys", static_cast<Int128>(result.lse.elements.size()) - seeing);
   integer("nan_rows", nan_rows);
   if (least <= most) {
     set(document, row, "lse_min", least);

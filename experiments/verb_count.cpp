@@ -17,7 +17,7 @@ namespace {
 // Up to so many blocks along the two sequence axes the machine answers at once, and up to so many
 // it can be waited for.
 constexpr Index kMachineBlocksQuick = Index{1} << 20;
-constexpr Index kMachineBlocksMax = Index{1} << 26;
+constexpr Index kMachineBlocksMax = Index{1} << 24;
 
 enum class Method { closed_form, machine };
 
@@ -33,6 +33,14 @@ struct Request {
   bool for_people = false;  // a table: two methods that agree share a row
 };
 
+// How many blocks the machine has to visit at most along one axis after the other, splits included.
+Int128 machine_blocks(const Request& request) {
+  const Problem& p = request.problem;
+  const Index blocks = Partition{p.seqlen_q, request.tile.block_q}.count() +
+                       Partition{p.seqlen_kv, request.tile.block_kv}.count();
+  return Int128{blocks} * request.tile.num_splits;
+}
+
 Request request_of(const Options& options) {
   Request request;
   request.problem = problem_of(options, std::nullopt, Emptiness::rejected);
@@ -47,6 +55,7 @@ Request request_of(const Options& options) {
     reject("dtype", dtype, "one of " + names);
   }
   request.dtype = *format;
+  if (options.text("boundary") != "hbm") reject("boundary", options.text("boundary"), "hbm");
   const std::string footprint = options.text("footprint");
   if (footprint != "uniform" && footprint != "kernel") {
     reject("footprint", footprint, "uniform or kernel");
@@ -78,6 +87,14 @@ Request request_of(const Options& options) {
       throw ConfigError(std::string(option) + ": needs one --algorithm");
     }
   }
+  // Both walk the blocks one by one.
+  const bool walks = method == "machine" || request.footprint == FootprintKind::kernel;
+  if (walks && machine_blocks(request) > kMachineBlocksMax) {
+    reject(method == "machine" ? "method" : "footprint",
+           method == "machine" ? method : std::string(name(request.footprint)),
+           (method == "machine" ? "closed-form" : "uniform") + std::string(" for over ") +
+               std::to_string(kMachineBlocksMax) + " blocks");
+  }
   request.for_people = format_named(options.text("format")) == Format::table;
   return request;
 }
@@ -95,6 +112,7 @@ Row common_row(const Document& document, const Request& request) {
   integer("block_kv", request.tile.block_kv);
   integer("num_splits", request.tile.num_splits);
   integer("panel", request.tile.panel);
+  set(document, row, "policy", std::string("scratchpad"));
   set(document, row, "boundary", std::string("hbm"));
   set(document, row, "footprint", std::string(name(request.footprint)));
   if (request.sram) integer("sram_bytes", request.sram->value());
@@ -172,21 +190,9 @@ Verdict verdict_on(const Request& request, Bytes required, bool agree) {
   return {};
 }
 
-// How many blocks the machine has to visit at most along one axis after the other, splits included.
-Int128 machine_blocks(const Request& request) {
-  const Problem& p = request.problem;
-  const Index blocks = Partition{p.seqlen_q, request.tile.block_q}.count() +
-                       Partition{p.seqlen_kv, request.tile.block_kv}.count();
-  return Int128{blocks} * request.tile.num_splits;
-}
-
 void count_algorithm(const Request& request, const Algorithm& algorithm, Outcome& outcome) {
   const Problem& p = request.problem;
   const bool forced = request.methods.size() == 1 && request.methods.front() == Method::machine;
-  if (forced && machine_blocks(request) > kMachineBlocksMax) {
-    reject("method", "machine",
-           "closed-form for over " + std::to_string(kMachineBlocksMax) + " blocks");
-  }
   std::vector<std::pair<Method, IoCount>> counts;
   for (const Method method : request.methods) {
     if (method == Method::closed_form) {
@@ -221,7 +227,7 @@ void count_algorithm(const Request& request, const Algorithm& algorithm, Outcome
       verdict.reason = "too many blocks to run the machine beside it (--method machine insists)";
     }
     set(outcome.document, row, "status", std::string(verdict.status));
-    set(outcome.document, row, "reason", verdict.reason);
+    if (!verdict.reason.empty()) set(outcome.document, row, "reason", verdict.reason);
     outcome.document.rows.push_back(std::move(row));
   }
   if (!agree) outcome.exit_code = kFailed;
@@ -237,6 +243,11 @@ Outcome run_count(const Options& options) {
                                             "block_q",
                                             "block_kv",
                                             "num_splits",
+                                            "kernel",
+                                            "hardware",
+                                            "policy",
+                                            "line_bytes",
+                                            "cache_bytes",
                                             "boundary",
                                             "sram_bytes",
                                             "sram_peak_bytes",
@@ -267,6 +278,7 @@ Outcome run_count(const Options& options) {
     }
     count_algorithm(request, *algorithm, outcome);
   }
+  if (interrupted) outcome.exit_code = kInterrupted;
   if (request.algorithms.size() == 1) {
     write_count_documents(options, *request.algorithms.front(), request.problem, request.tile,
                           request.dtype, outcome);

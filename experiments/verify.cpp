@@ -44,6 +44,13 @@ struct SyntheticGroup {
   Index head = 0;
 };
 
+// A problem's own seed, the same whichever other problems are checked (FNV-1a over its name).
+std::uint64_t seed_for(const std::string& name, std::uint64_t seed) {
+  std::uint64_t hash = 0xcbf29ce484222325U ^ seed;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return hash;
+}
+
 SyntheticGroup synthetic_group(const VerifyProblem& published, std::uint64_t seed) {
   SyntheticGroup group;
   group.problem = one_group(published.problem);
@@ -158,9 +165,8 @@ std::vector<VerifyCheck> run_verify(const VerifyPlan& plan, const ParallelFor& p
         numeric_target(name, problem, tile, inputs, sequence(problem, 0), head, parallel_for));
     steps.done();
   };
-  for (std::size_t p = 0; p < plan.problems.size(); ++p) {
-    const VerifyProblem& published = plan.problems[p];
-    groups.push_back(synthetic_group(published, plan.seed + p));
+  for (const VerifyProblem& published : plan.problems) {
+    groups.push_back(synthetic_group(published, seed_for(published.name, plan.seed)));
     const SyntheticGroup& group = groups.back();
     add_target(published.name, group.problem, published.tile, group.inputs.view(), group.head);
   }

@@ -1,5 +1,6 @@
 """`flashbound attend` against attention written down in NumPy, straight from the definition."""
 
+import json
 import math
 import unittest
 
@@ -174,6 +175,22 @@ class Legal(CommandTest):
         o, lse = self.outputs(*(numpy.ones((1, 1, n, 2)) for n in (4, 2, 2)), "--mask", "causal")
         numpy.testing.assert_array_equal(o[0, 0, :, 0], [0, 0, 1, 1])
         self.assertEqual(numpy.isneginf(lse).sum(), 2)
+
+    def test_rows_without_keys_are_counted_by_the_mask_and_not_by_lse(self):
+        self.save("q.npy", numpy.ones((1, 2, 4, 2)))
+        for name in "kv":
+            self.save(f"{name}.npy", numpy.ones((1, 1, 2, 2)))
+        words = ["--q", "q.npy", "--k", "k.npy", "--v", "v.npy", "--o", "o.npy", "--force"]
+
+        def counted(*more):
+            out = self.succeed("attend", *words, "--format", "json", *more)
+            return json.loads(out)["rows"][0]["rows_without_keys"]
+
+        self.assertEqual(counted("--mask", "causal"), 4)
+        self.assertEqual(counted("--mask", "causal", "--sink", "0"), 4)
+        self.assertEqual(counted(), 0)
+        self.save("k.npy", numpy.full((1, 1, 2, 2), -numpy.inf))
+        self.assertEqual(counted(), 0)
 
     def test_every_layout_and_version_of_a_file(self):
         arrays = self.save_inputs()[0]

@@ -162,7 +162,7 @@ LINE_CASES = {
     "record of too many events": (
         [*"count --algorithm flash2 --record-out r.json --seqlen 4194304 --method".split()]
         + ["closed-form"],
-        "record-out = 4294967296 pairs",
+        "record-out = over 200000 events",
     ),
     "missing inputs": (["attend"], "q: is required by attend"),
     "missing output": ([*"attend --q q.npy --k k.npy --v v.npy".split()], r"q\.npy", 3),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import pty
 import resource
 import signal
@@ -128,18 +129,30 @@ class Outputs(CommandTest):
 class Signals(CommandTest):
     """Long runs that are told to stop."""
 
-    def stop(self, words, signals, wait=0.5):
+    def stop(self, words, signals, ready):
+        """Runs `words` and sends `signals` as soon as ready(process id) says so."""
         command = subprocess.Popen(
             [FLASHBOUND, *words],
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        time.sleep(wait)
+        while command.poll() is None and not ready(command.pid):
+            time.sleep(0.01)
         for number in signals:
             command.send_signal(number)
         out, err = command.communicate(timeout=120)
         return command.returncode, out.decode(), err.decode()
+
+    def has_begun(self, _):
+        """Whether the output file is open: only the work is left to do."""
+        return any(name.startswith("o.npy.part-") for name in os.listdir(self.folder))
+
+    @staticmethod
+    def has_worked(pid):
+        """Whether six seconds of processor time, by which rows are finished, have been used."""
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") > 6
 
     def long_attend(self):
         shape = (1, 8, 8192, 64)
@@ -151,14 +164,14 @@ class Signals(CommandTest):
         words = self.long_attend()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             before = set(os.listdir(self.folder))
-            code, out, err = self.stop(words, [number], wait=2)
+            code, out, err = self.stop(words, [number], self.has_begun)
             self.assertEqual((code, out), (130, ""))
             self.assertRegex(err, r"\Aflashbound: error: interrupted[^\n]*\n\Z")
             self.assertEqual(set(os.listdir(self.folder)), before)
 
     def test_an_interrupted_verify_keeps_its_finished_rows(self):
         words = ["verify", "--format", "json", "--output", "x.json", "--threads", "1"]
-        code, out, err = self.stop(words, [signal.SIGINT], wait=8)
+        code, out, err = self.stop(words, [signal.SIGINT], self.has_worked)
         self.assertEqual((code, out), (130, ""))
         self.assertLessEqual(err.count("\n"), 1)
         rows = json.loads((self.folder / "x.json").read_text())["rows"]

@@ -172,6 +172,7 @@ TEST_SUITE("core.bounds") {
     // At M = d^2 both cases of Saha and Ye say N^2.
     const auto turn = published_bounds(4096, 64, Elements(4096));
     CHECK(turn[3].value == turn[4].value);
+    CHECK((turn[3].in_domain && !turn[4].in_domain));
     CHECK(turn[3].value == 4096.0 * 4096);
 
     // Theorem 2 ends at M = N d.

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <string>
 
 namespace flashbound {
@@ -71,6 +72,31 @@ TEST_SUITE("cross.numeric") {
           check_numeric(target, algorithm_named("flash2"), NumberFormat::fp64);
       CAPTURE(seed);
       CHECK(check.allowed_difference < 1e-12 * 8);
+    }
+  }
+
+  TEST_CASE("the bounds of lse are small too and grow with the updates of a row") {
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      const testing::RandomCase random = testing::random_case(seed);
+      const OwnedInputs inputs = normal_inputs(random.problem, seed);
+      const Part part = part_of(random.problem, seed);
+      const HeadConditions conditions =
+          head_conditions(random.problem, inputs.view(), part.sequence, part.head);
+      const Schedule schedule = schedule_for(random.problem, random.tile, part.sequence);
+      const RoundingModel model = program_rounding(NumberFormat::fp64, schedule);
+      const ErrorBound bound = error_bound(conditions, model);
+      RoundingModel no_updates = model;
+      no_updates.updates = 0;
+      const ErrorBound less = error_bound(conditions, no_updates);
+      CAPTURE(seed);
+      // Every program folds each visible block once at least.
+      CHECK(model.updates >= schedule.kv_block_count());
+      for (Index r = 0; r < bound.lse.size(); ++r) {
+        const RowConditions& row = conditions.rows[static_cast<std::size_t>(r)];
+        // Logits below 100 in size: a few hundred roundings of them.
+        CHECK(bound.lse(r) <= 1e3 * 0x1p-53 * (100 + std::abs(row.product_max)));
+        if (row.visible > 1) CHECK(bound.lse(r) > less.lse(r));
+      }
     }
   }
 

@@ -28,6 +28,10 @@ constexpr std::string_view kPublished[] = {
     "block_kv",
     "num_splits",
     "kernel",
+    "hardware",
+    "policy",
+    "line_bytes",
+    "cache_bytes",
     "boundary",
     "sram_bytes",
     "sram_peak_bytes",
@@ -62,6 +66,8 @@ constexpr std::string_view kPublished[] = {
     "lse_max",
     "rows_without_keys",
     "nan_rows",
+    "sequences",
+    "block_mask",
 };
 
 bool ends_with(std::string_view text, std::string_view end) {
