@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace flashbound {
 namespace {
 
@@ -18,6 +20,9 @@ namespace {
 // it can be waited for.
 constexpr Index kMachineBlocksQuick = Index{1} << 20;
 constexpr Index kMachineBlocksMax = Index{1} << 24;
+
+// In a table: the row of two methods that agree.
+constexpr const char* kBothMethods = "closed-form = machine";
 
 enum class Method { closed_form, machine };
 
@@ -210,7 +215,7 @@ void count_algorithm(const Request& request, const Algorithm& algorithm, Outcome
     Row row = common_row(outcome.document, request);
     set(outcome.document, row, "algorithm", std::string(algorithm.name));
     set(outcome.document, row, "method",
-        std::string(one_row                     ? "closed-form = machine"
+        std::string(one_row                     ? kBothMethods
                     : method == Method::machine ? "machine"
                                                 : "closed-form"));
     set_counts(outcome.document, row, counted, lower_bound);
@@ -231,6 +236,27 @@ void count_algorithm(const Request& request, const Algorithm& algorithm, Outcome
     outcome.document.rows.push_back(std::move(row));
   }
   if (!agree) outcome.exit_code = kFailed;
+}
+
+// A table shows how its rows were obtained and why something is not ok only where that varies.
+void finish_table(const Request& request, Document& document) {
+  if (!request.for_people) return;
+  const std::vector<const Column*>& columns = document.columns;
+  const auto cell = [&](const Row& row, std::string_view name) {
+    const auto column = std::find_if(columns.begin(), columns.end(),
+                                     [&](const Column* c) { return c->name == name; });
+    return readable(row.cells[static_cast<std::size_t>(column - columns.begin())]);
+  };
+  const auto all = [&](std::string_view name, const std::string& value) {
+    return std::all_of(document.rows.begin(), document.rows.end(),
+                       [&](const Row& row) { return cell(row, name) == value; });
+  };
+  if (all("method", kBothMethods)) {
+    document.footer = "every row: closed form = count machine";
+  } else {
+    document.shown.push_back("method");
+  }
+  if (!all("reason", "")) document.shown.push_back("reason");
 }
 
 }  // namespace
@@ -267,10 +293,9 @@ Outcome run_count(const Options& options) {
                                             "exponentials",
                                             "rescales_at_most",
                                             "sram_peak_elements"});
-  outcome.document.shown = {
-      "algorithm",       "hbm_read_bytes", "hbm_write_bytes", "ratio_to_lower_bound",
-      "sram_peak_bytes", "flops",          "method",          "status",
-      "reason"};
+  outcome.document.shown = {"algorithm",       "hbm_read_bytes",
+                            "hbm_write_bytes", "ratio_to_lower_bound",
+                            "sram_peak_bytes", "status"};
   for (const Algorithm* algorithm : request.algorithms) {
     if (interrupted) {
       outcome.exit_code = kInterrupted;
@@ -279,6 +304,7 @@ Outcome run_count(const Options& options) {
     count_algorithm(request, *algorithm, outcome);
   }
   if (interrupted) outcome.exit_code = kInterrupted;
+  finish_table(request, outcome.document);
   if (request.algorithms.size() == 1) {
     write_count_documents(options, *request.algorithms.front(), request.problem, request.tile,
                           request.dtype, outcome);
