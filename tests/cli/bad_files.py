@@ -119,18 +119,18 @@ class BadFiles(CommandTest):
         self.save_inputs()
         words = self.attend()
         for at in range(1, len(words), 2):
-            self.fail(words[:at] + words[at + 2 :], 2, words[at].lstrip("-"))
+            self.refuses(words[:at] + words[at + 2 :], 2, words[at].lstrip("-"))
 
     def test_each_input_must_be_there(self):
         for name in ("q", "k", "v"):
             self.save_inputs()
             (self.folder / f"{name}.npy").unlink()
-            self.fail(self.attend(), 3, f"{name}.npy")
+            self.refuses(self.attend(), 3, f"{name}.npy")
 
     def test_an_input_must_be_a_file(self):
         self.save_inputs()
-        self.fail(["attend", "--q", ".", *self.attend()[3:]], 2, r"\.: ")
-        self.fail(["attend", "--q", "/dev/zero", *self.attend()[3:]], 2, "/dev/zero.*file")
+        self.refuses(["attend", "--q", ".", *self.attend()[3:]], 2, r"\.: ")
+        self.refuses(["attend", "--q", "/dev/zero", *self.attend()[3:]], 2, "/dev/zero.*file")
 
     def test_a_sparse_terabyte_is_refused_by_its_header(self):
         self.save_inputs()
@@ -147,7 +147,7 @@ class BadFiles(CommandTest):
     def test_inputs_must_have_one_dtype(self):
         self.save_inputs()
         self.save("v.npy", numpy.zeros((1, 2, 7, 3), "<f8"))
-        self.fail(self.attend(), 2, "v dtype = float64.*float32")
+        self.refuses(self.attend(), 2, "v dtype = float64.*float32")
 
 
 def add_tests():
@@ -156,7 +156,7 @@ def add_tests():
         def malformed(self, content=content, pattern=pattern):
             self.save_inputs()
             self.write("q.npy", content)
-            self.fail(self.attend(), 2, f"\\bq\\b.*({pattern})")
+            self.refuses(self.attend(), 2, f"\\bq\\b.*({pattern})")
 
         setattr(BadFiles, f"test_malformed_{name.replace(' ', '_')}", malformed)
 
@@ -165,7 +165,7 @@ def add_tests():
         def contradiction(self, words=words, pattern=pattern):
             self.save_inputs()
             base = self.attend()
-            self.fail((base[:7] if "--o" in words else base) + words, 2, pattern)
+            self.refuses((base[:7] if "--o" in words else base) + words, 2, pattern)
 
         setattr(BadFiles, f"test_contradiction_{name.replace(' ', '_')}", contradiction)
 
@@ -173,7 +173,7 @@ def add_tests():
 
         def shapes(self, q=q, k=k, v=v, pattern=pattern):
             self.save_inputs(q, k, v)
-            self.fail(self.attend(), 2, pattern)
+            self.refuses(self.attend(), 2, pattern)
 
         setattr(BadFiles, f"test_shapes_{name.replace(' ', '_')}", shapes)
 

@@ -62,7 +62,7 @@ class CommandTest(unittest.TestCase):
             if path.is_file()
         }
 
-    def fail(self, words, code, pattern, **options):
+    def refuses(self, words, code, pattern, **options):
         """One line that matches `pattern`, that exit code, and nothing else anywhere."""
         before = self.files()
         done = self.run_command(*words, **options)

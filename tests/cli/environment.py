@@ -30,7 +30,7 @@ class Outputs(CommandTest):
 
     def test_a_result_that_exists_is_kept(self):
         self.write("x.csv", "precious")
-        self.fail([*COUNT, "--output", "x.csv"], 2, "output = x.csv.*--force")
+        self.refuses([*COUNT, "--output", "x.csv"], 2, "output = x.csv.*--force")
 
     def test_a_result_that_exists_is_replaced_by_force(self):
         self.write("x.json", "old")
@@ -41,13 +41,13 @@ class Outputs(CommandTest):
         for name in ("o.npy", "lse.npy"):
             words = self.attend()
             self.write(name, "precious")
-            self.fail(words, 2, f"{name}.*--force")
+            self.refuses(words, 2, f"{name}.*--force")
             (self.folder / name).unlink()
 
     def test_a_link_is_followed_and_stays_a_link(self):
         self.write("real.csv", "old")
         (self.folder / "link.csv").symlink_to("real.csv")
-        self.fail([*COUNT, "--output", "link.csv"], 2, "link.csv.*--force")
+        self.refuses([*COUNT, "--output", "link.csv"], 2, "link.csv.*--force")
         self.succeed(*COUNT, "--output", "link.csv", "--format", "csv", "--force")
         self.assertTrue((self.folder / "link.csv").is_symlink())
         self.assertIn(b"flash2", (self.folder / "real.csv").read_bytes())
@@ -61,7 +61,7 @@ class Outputs(CommandTest):
             except PermissionError:
                 self.skipTest("cannot make a device here")
         self.succeed(*COUNT, "--output", "null", "--force")
-        self.fail([*COUNT, "--output", "full", "--force"], ENVIRONMENT, r"\bfull: No space")
+        self.refuses([*COUNT, "--output", "full", "--force"], ENVIRONMENT, r"\bfull: No space")
         for name in ("null", "full"):
             self.assertTrue((self.folder / name).is_char_device())
         self.assertEqual(self.files(), {})
@@ -74,29 +74,29 @@ class Outputs(CommandTest):
         self.save_inputs()
         for words in (COUNT, self.attend(), ["list"], ["--help"], ["count", "--help"]):
             with open("/dev/full", "wb") as full:
-                self.fail(words, ENVIRONMENT, "standard output.*No space left", stdout=full)
+                self.refuses(words, ENVIRONMENT, "standard output.*No space left", stdout=full)
 
     def test_closed_standard_output(self):
         self.save_inputs()
         for words in (COUNT, self.attend()):
             close = lambda: os.close(1)
-            self.fail(words, ENVIRONMENT, "standard output", stdout=None, preexec_fn=close)
+            self.refuses(words, ENVIRONMENT, "standard output", stdout=None, preexec_fn=close)
 
     def test_a_pipe_that_nobody_reads(self):
         reading, writing = os.pipe()
         os.close(reading)
         with open(writing, "wb") as pipe:
-            self.fail(COUNT, ENVIRONMENT, "standard output.*pipe", stdout=pipe)
+            self.refuses(COUNT, ENVIRONMENT, "standard output.*pipe", stdout=pipe)
 
     def test_a_result_beyond_the_limit_of_files(self):
         limit = limit_files_to(512)
         for form in ("csv", "json", "jsonl", "table"):
             words = [*COUNT, "--format", form, "--output", "x"]
-            self.fail(words, ENVIRONMENT, r"\bx\b.*File too large", preexec_fn=limit)
+            self.refuses(words, ENVIRONMENT, r"\bx\b.*File too large", preexec_fn=limit)
 
     def test_arrays_beyond_the_limit_of_files(self):
         words = self.attend()
-        self.fail(words, ENVIRONMENT, r"\.npy.*File too large", preexec_fn=limit_files_to(64))
+        self.refuses(words, ENVIRONMENT, r"\.npy.*File too large", preexec_fn=limit_files_to(64))
 
     def test_a_full_disk(self):
         with tempfile.TemporaryDirectory() as mount:
@@ -112,18 +112,18 @@ class Outputs(CommandTest):
                 for name in ("q", "k", "v"):
                     self.save(f"{name}.npy", q)
                 words = ["attend", "--q", "q.npy", "--k", "k.npy", "--v", "v.npy"]
-                self.fail([*words, "--o", f"{mount}/o.npy"], ENVIRONMENT, "o.npy.*No space left")
+                self.refuses([*words, "--o", f"{mount}/o.npy"], ENVIRONMENT, "o.npy.*No space left")
                 words = [*COUNT, "--format", "json", "--output", f"{mount}/x.json"]
-                self.fail(words, ENVIRONMENT, "x.json.*No space left")
+                self.refuses(words, ENVIRONMENT, "x.json.*No space left")
                 self.assertEqual(os.listdir(mount), [])
             finally:
                 subprocess.run(["umount", mount], check=True)
 
     def test_a_failed_output_leaves_no_other_output_behind(self):
         words = self.attend()
-        self.fail([*words, "--output", "none/x.csv"], ENVIRONMENT, "none/x.csv")
+        self.refuses([*words, "--output", "none/x.csv"], ENVIRONMENT, "none/x.csv")
         with open("/dev/full", "wb") as full:
-            self.fail(words, ENVIRONMENT, "standard output", stdout=full)
+            self.refuses(words, ENVIRONMENT, "standard output", stdout=full)
 
 
 class Signals(CommandTest):
