@@ -1,11 +1,11 @@
 #include "core/bounds.hpp"
 #include "core/closed_form.hpp"
 #include "core/count.hpp"
-#include "core/errors.hpp"
 #include "core/footprint.hpp"
 #include "core/programs.hpp"
 #include "experiments/command.hpp"
 #include "experiments/count_documents.hpp"
+#include "experiments/count_request.hpp"
 #include "experiments/problem_columns.hpp"
 #include "experiments/problem_options.hpp"
 
@@ -16,96 +16,14 @@
 namespace flashbound {
 namespace {
 
-// Up to so many blocks along the two sequence axes the machine answers at once, and up to so many
-// it can be waited for.
+// Up to so many blocks the machine answers at once and runs beside the closed form.
 constexpr Index kMachineBlocksQuick = Index{1} << 20;
-constexpr Index kMachineBlocksMax = Index{1} << 24;
 
 // In a table: the row of two methods that agree.
 constexpr const char* kBothMethods = "closed-form = machine";
 
-enum class Method { closed_form, machine };
-
-struct Request {
-  Problem problem;
-  Tile tile;
-  NumberFormat dtype = NumberFormat::fp16;
-  FootprintKind footprint = FootprintKind::uniform;
-  Index stages = 1;
-  std::optional<Bytes> sram;
-  std::vector<const Algorithm*> algorithms;
-  std::vector<Method> methods;
-  bool for_people = false;  // a table: two methods that agree share a row
-};
-
-// How many blocks the machine has to visit at most along one axis after the other, splits included.
-Int128 machine_blocks(const Request& request) {
-  const Problem& p = request.problem;
-  const Index blocks = Partition{p.seqlen_q, request.tile.block_q}.count() +
-                       Partition{p.seqlen_kv, request.tile.block_kv}.count();
-  return Int128{blocks} * request.tile.num_splits;
-}
-
-Request request_of(const Options& options) {
-  Request request;
-  request.problem = problem_of(options, std::nullopt, Emptiness::rejected);
-  request.tile = tile_of(options);
-  const std::string dtype = options.text("dtype");
-  const auto format = number_format_named(dtype);
-  if (!format) {
-    std::string names;
-    for (const NumberFormatFacts& entry : kNumberFormats) {
-      names += (names.empty() ? "" : ", ") + std::string(entry.name);
-    }
-    reject("dtype", dtype, "one of " + names);
-  }
-  request.dtype = *format;
-  if (options.text("boundary") != "hbm") reject("boundary", options.text("boundary"), "hbm");
-  const std::string footprint = options.text("footprint");
-  if (footprint != "uniform" && footprint != "kernel") {
-    reject("footprint", footprint, "uniform or kernel");
-  }
-  if (footprint == "kernel") request.footprint = FootprintKind::kernel;
-  constexpr Index kStagesMax = 64;
-  request.stages = options.integer("stages", 1, kStagesMax);
-  if (request.stages != 1 && footprint == "uniform") {
-    reject("stages", std::to_string(request.stages), "1 with footprint = uniform");
-  }
-  if (options.given("sram")) {
-    request.sram = options.bytes("sram");
-    if (request.sram->value() < 1) reject("sram", options.text("sram"), "at least 1 byte");
-  }
-  const std::string algorithm = options.text("algorithm");
-  if (algorithm == "all") {
-    for (const Algorithm& one : algorithms()) request.algorithms.push_back(&one);
-  } else {
-    request.algorithms.push_back(&algorithm_named(algorithm));
-  }
-  const std::string method = options.text("method");
-  if (method != "both" && method != "closed-form" && method != "machine") {
-    reject("method", method, "both, closed-form or machine");
-  }
-  if (method != "machine") request.methods.push_back(Method::closed_form);
-  if (method != "closed-form") request.methods.push_back(Method::machine);
-  for (const char* option : {"record-out", "program-out"}) {
-    if (options.given(option) && request.algorithms.size() != 1) {
-      throw ConfigError(std::string(option) + ": needs one --algorithm");
-    }
-  }
-  // Both walk the blocks one by one.
-  const bool walks = method == "machine" || request.footprint == FootprintKind::kernel;
-  if (walks && machine_blocks(request) > kMachineBlocksMax) {
-    reject(method == "machine" ? "method" : "footprint",
-           method == "machine" ? method : std::string(name(request.footprint)),
-           (method == "machine" ? "closed-form" : "uniform") + std::string(" for over ") +
-               std::to_string(kMachineBlocksMax) + " blocks");
-  }
-  request.for_people = format_named(options.text("format")) == Format::table;
-  return request;
-}
-
 // What does not depend on the algorithm.
-Row common_row(const Document& document, const Request& request) {
+Row common_row(const Document& document, const CountRequest& request) {
   Row row;
   const Problem& p = request.problem;
   const auto integer = [&](std::string_view column, Int128 value) {
@@ -162,7 +80,7 @@ void set_counts(const Document& document, Row& row, const IoCount& count, Bytes 
 
 // What has been published about such a problem, evaluated without the constants that the
 // publications leave open: for one square head without a mask, in elements a head.
-std::string published_json(const Request& request) {
+std::string published_json(const CountRequest& request) {
   const Problem& p = request.problem;
   const bool square = p.seqlen_q == p.seqlen_kv && p.head_dim == p.head_dim_v &&
                       mask_name(p) == "none" && !p.block_mask && p.cu_seqlens_q.empty();
@@ -185,7 +103,7 @@ struct Verdict {
   std::string reason;
 };
 
-Verdict verdict_on(const Request& request, Bytes required, bool agree) {
+Verdict verdict_on(const CountRequest& request, Bytes required, bool agree) {
   if (!agree) return {"mismatch", "closed form and machine differ"};
   if (request.sram) {
     if (const auto reason = infeasible_reason(required, *request.sram, request.footprint)) {
@@ -195,12 +113,13 @@ Verdict verdict_on(const Request& request, Bytes required, bool agree) {
   return {};
 }
 
-void count_algorithm(const Request& request, const Algorithm& algorithm, Outcome& outcome) {
+void count_algorithm(const CountRequest& request, const Algorithm& algorithm, Outcome& outcome) {
   const Problem& p = request.problem;
-  const bool forced = request.methods.size() == 1 && request.methods.front() == Method::machine;
-  std::vector<std::pair<Method, IoCount>> counts;
-  for (const Method method : request.methods) {
-    if (method == Method::closed_form) {
+  const bool forced =
+      request.methods.size() == 1 && request.methods.front() == CountMethod::machine;
+  std::vector<std::pair<CountMethod, IoCount>> counts;
+  for (const CountMethod method : request.methods) {
+    if (method == CountMethod::closed_form) {
       counts.emplace_back(method, closed_form(algorithm.name, p, request.tile, request.dtype));
     } else if (forced || machine_blocks(request) <= kMachineBlocksQuick) {
       counts.emplace_back(method, count(algorithm.program(), p, request.tile, request.dtype));
@@ -215,9 +134,9 @@ void count_algorithm(const Request& request, const Algorithm& algorithm, Outcome
     Row row = common_row(outcome.document, request);
     set(outcome.document, row, "algorithm", std::string(algorithm.name));
     set(outcome.document, row, "method",
-        std::string(one_row                     ? kBothMethods
-                    : method == Method::machine ? "machine"
-                                                : "closed-form"));
+        std::string(one_row                          ? kBothMethods
+                    : method == CountMethod::machine ? "machine"
+                                                     : "closed-form"));
     set_counts(outcome.document, row, counted, lower_bound);
     Bytes required = bytes_of(counted.sram_peak, byte_size(request.dtype));
     if (request.footprint == FootprintKind::kernel) {
@@ -239,7 +158,7 @@ void count_algorithm(const Request& request, const Algorithm& algorithm, Outcome
 }
 
 // A table shows how its rows were obtained and why something is not ok only where that varies.
-void finish_table(const Request& request, Document& document) {
+void finish_table(const CountRequest& request, Document& document) {
   if (!request.for_people) return;
   const std::vector<const Column*>& columns = document.columns;
   const auto cell = [&](const Row& row, std::string_view name) {
@@ -262,7 +181,7 @@ void finish_table(const Request& request, Document& document) {
 }  // namespace
 
 Outcome run_count(const Options& options) {
-  const Request request = request_of(options);
+  const CountRequest request = count_request(options);
   Outcome outcome;
   outcome.document = document_with_problem({"algorithm",
                                             "dtype",
