@@ -173,9 +173,9 @@ void finish_table(const CountRequest& request, Document& document) {
   if (all("method", kBothMethods)) {
     document.footer = "every row: closed form = count machine";
   } else {
-    document.shown.push_back("method");
+    document.shown.emplace_back("method");
   }
-  if (!all("reason", "")) document.shown.push_back("reason");
+  if (!all("reason", "")) document.shown.emplace_back("reason");
 }
 
 }  // namespace
