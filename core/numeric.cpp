@@ -5,6 +5,7 @@
 #include "core/program_ranges.hpp"
 #include "core/query_block.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -212,6 +213,14 @@ const HeadTensor* NumericRun::find(std::string_view name) const {
     if (output.name == name) return &output;
   }
   return nullptr;
+}
+
+std::optional<double> NumericRun::lse(Index row) const {
+  if (const HeadTensor* own = find("lse")) return (*own)(row, 0);
+  const HeadTensor* row_max = find("row_max");
+  const HeadTensor* row_sum = find("row_sum");
+  if (row_max == nullptr || row_sum == nullptr) return std::nullopt;
+  return (*row_max)(row, 0) + std::log((*row_sum)(row, 0));
 }
 
 NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,

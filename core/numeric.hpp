@@ -6,6 +6,7 @@
 #include "core/program.hpp"
 #include "core/tensor.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,9 @@ struct NumericRun {
 
   // nullptr when the program has no such output.
   const HeadTensor* find(std::string_view name) const;
+  // The natural-log lse of a row: the program's own, or row_max + log(row_sum) where it keeps those
+  // (flash1); nullopt where it keeps neither.
+  std::optional<double> lse(Index row) const;
 };
 
 // Runs `program` on query head `head` of `sequence`. Inputs are rounded to `format`, and every

@@ -63,15 +63,6 @@ void compare(VerifyCheck& check, const std::string& quantity, double computed, d
   }
 }
 
-// The run's lse of a row; nullopt when the program keeps none.
-std::optional<double> lse_of(const NumericRun& run, Index row) {
-  if (const HeadTensor* lse = run.find("lse")) return (*lse)(row, 0);
-  const HeadTensor* row_max = run.find("row_max");
-  const HeadTensor* row_sum = run.find("row_sum");
-  if (row_max == nullptr || row_sum == nullptr) return std::nullopt;
-  return (*row_max)(row, 0) + std::log((*row_sum)(row, 0));
-}
-
 }  // namespace
 
 VerifyCheck worse(const VerifyCheck& a, const VerifyCheck& b) {
@@ -155,7 +146,7 @@ VerifyCheck check_numeric(const NumericTarget& target, const Algorithm& algorith
       compare(check, "o", o(row, col), target.reference.o(row, col),
               bound.o(row, col) + target.reference_bound.o(row, col));
     }
-    if (const std::optional<double> lse = lse_of(run, row)) {
+    if (const std::optional<double> lse = run.lse(row)) {
       compare(check, "lse", *lse, target.reference.lse(row),
               bound.lse(row) + target.reference_bound.lse(row));
     }

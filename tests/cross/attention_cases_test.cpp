@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
+#include <optional>
 #include <string>
 
 namespace flashbound {
@@ -15,21 +15,15 @@ namespace {
 // Small enough to have many blocks in most cases, ragged in nearly all.
 constexpr Tile kTile{.block_q = 24, .block_kv = 40, .panel = 8, .num_splits = 3};
 
-// lse as the program keeps it: its own, or by its row statistics. None: an empty tensor.
+// lse as the program keeps it. None: an empty tensor.
 void keep_lse(const NumericRun& run, const Sequence& at, Index head, Tensor<double>& lse) {
-  const HeadTensor* own = run.find("lse");
-  const HeadTensor* row_max = run.find("row_max");
-  const HeadTensor* row_sum = run.find("row_sum");
   for (Index r = 0; r < at.seqlen_q; ++r) {
-    double& place = lse.view()(at.batch, head, at.q_begin + r, 0);
-    if (own != nullptr) {
-      place = (*own)(r, 0);
-    } else if (row_max != nullptr && row_sum != nullptr) {
-      place = (*row_max)(r, 0) + std::log((*row_sum)(r, 0));
-    } else {
+    const std::optional<double> value = run.lse(r);
+    if (!value) {
       lse.elements.clear();
       return;
     }
+    lse.view()(at.batch, head, at.q_begin + r, 0) = *value;
   }
 }
 
