@@ -24,4 +24,5 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/flashbound-config-version
 install(FILES
   ${PROJECT_BINARY_DIR}/flashbound-config.cmake
   ${PROJECT_BINARY_DIR}/flashbound-config-version.cmake
+  cmake/FindArb.cmake
   DESTINATION ${flashbound_config_dir})

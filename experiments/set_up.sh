@@ -9,7 +9,9 @@ build_packages=(
   git
   libboost-program-options-dev
   libeigen3-dev
+  libflint-arb-dev
   libfmt-dev
+  libhwy-dev
   ninja-build
   nlohmann-json3-dev
 )
