@@ -1,7 +1,8 @@
 #include "core/numeric.hpp"
 
+#include "core/emulated_arithmetic.hpp"
 #include "core/errors.hpp"
-#include "core/numeric_operations.hpp"
+#include "core/plain_arithmetic.hpp"
 #include "core/program_ranges.hpp"
 #include "core/query_block.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 
 using numeric::Matrix;
 
-// One head, rounded to the arithmetic of the run.
+// One head as the run has it.
 template <class Scalar>
 struct RoundedHead {
   Matrix<Scalar> q, k, v;
@@ -23,27 +24,31 @@ struct RoundedHead {
   std::optional<Scalar> sink;
 };
 
-template <class Scalar>
-RoundedHead<Scalar> rounded(const Head& head) {
+template <class Arithmetic>
+RoundedHead<typename Arithmetic::Scalar> rounded(const Head& head, Arithmetic& arithmetic) {
   const Shape& shape = head.schedule().shape;
-  RoundedHead<Scalar> result;
-  result.q = head.queries({0, shape.seqlen_q}).template cast<Scalar>();
-  result.k = head.keys({0, shape.seqlen_kv}).template cast<Scalar>();
-  result.v = head.values({0, shape.seqlen_kv}).template cast<Scalar>();
-  result.modifiers.scale = static_cast<Scalar>(softmax_scale(head.problem()));
-  result.modifiers.softcap = static_cast<Scalar>(head.problem().softcap);
-  result.modifiers.alibi_slope = static_cast<Scalar>(head.alibi_slope());
-  if (head.sink()) result.sink = static_cast<Scalar>(*head.sink());
+  RoundedHead<typename Arithmetic::Scalar> result;
+  result.q = arithmetic.inputs(head.queries({0, shape.seqlen_q}));
+  result.k = arithmetic.inputs(head.keys({0, shape.seqlen_kv}));
+  result.v = arithmetic.inputs(head.values({0, shape.seqlen_kv}));
+  result.modifiers.scale = arithmetic.constant(softmax_scale(head.problem()));
+  result.modifiers.softcap = arithmetic.constant(head.problem().softcap);
+  result.modifiers.alibi_slope = arithmetic.constant(head.alibi_slope());
+  if (head.sink()) result.sink = arithmetic.constant(*head.sink());
   return result;
 }
 
-template <class Scalar>
+// Arithmetic: PlainArithmetic or EmulatedArithmetic, which have the same operations.
+template <class Arithmetic>
 class NumericMachine {
  public:
-  NumericMachine(const Program& program, const Schedule& schedule, const RoundedHead<Scalar>& head)
+  using Scalar = typename Arithmetic::Scalar;
+  NumericMachine(const Program& program, const Schedule& schedule, const RoundedHead<Scalar>& head,
+                 Arithmetic& arithmetic)
       : program_(program),
         schedule_(schedule),
         head_(head),
+        arithmetic_(arithmetic),
         environment_(program.loops.size(), 0),
         tiles_(program.tiles.size()) {
     for (const TensorDecl& tensor : program.tensors) tensors_.push_back(begin_tensor(tensor));
@@ -59,7 +64,9 @@ class NumericMachine {
       output.values.assign(m.data(), m.data() + m.size());
       result.outputs.push_back(std::move(output));
     }
-    result.rescales = rescales_;
+    result.rescales = arithmetic_.rescales();
+    result.range = arithmetic_.events();
+    result.log_weight_offset = arithmetic_.log_weight_offset();
     return result;
   }
 
@@ -91,7 +98,7 @@ class NumericMachine {
       case Content::undefined: return constant(std::numeric_limits<Scalar>::quiet_NaN());
       case Content::negative_infinity: return constant(-kInfinity);
       case Content::sink_max: return constant(head_.sink.value_or(-kInfinity));
-      case Content::sink_sum: return constant(head_.sink ? Scalar{1} : Scalar{0});
+      case Content::sink_sum: return constant(head_.sink ? arithmetic_.sink_sum() : Scalar{0});
       case Content::zero: break;
     }
     return constant(Scalar{0});
@@ -106,25 +113,33 @@ class NumericMachine {
       case Op::kernel: return visit_all(s.body);
       case Op::loop: return visit_loop(s);
       case Op::load: only(s.result) = block(s); return;
-      case Op::store: block(s) = tile(s.a); return;
+      case Op::store:
+        block(s) = arithmetic_.stored(tile(s.a),
+                                      program_.tensors[static_cast<std::size_t>(s.tensor)].width);
+        return;
       case Op::allocate: return allocate(s);
       case Op::release: tiles_[index(s.a)].clear(); return;
+      default: return compute(s);
+    }
+  }
+
+  void compute(const Statement& s) {
+    switch (s.op) {
       case Op::multiply_transposed:
-        tile(s.result).noalias() += tile(s.a) * tile(s.b).transpose();
-        return;
+        return arithmetic_.multiply_transposed(roled(s.result), roled(s.a), roled(s.b));
       case Op::multiply: return multiply(s);
       case Op::logits:
-        return numeric::logits(tile(s.result), head_.modifiers, schedule_, region(s.result));
+        return arithmetic_.logits(tile(s.result), head_.modifiers, schedule_, region(s.result));
       case Op::row_max_update:
-        rescales_ += numeric::row_max_update(tile(s.result), tile(s.a),
-                                             s.b.present() ? &tile(s.b) : nullptr);
-        return;
-      case Op::exponentiate: return numeric::exponentiate(tile(s.result), tile(s.a));
-      case Op::rescale: return numeric::rescale(tile(s.result), tile(s.a));
-      case Op::row_sum_update: tile(s.result) += tile(s.a).rowwise().sum(); return;
-      case Op::scale_add: tile(s.result) += tile(s.a).col(0).asDiagonal() * tile(s.b); return;
-      case Op::divide: return numeric::divide(tile(s.result), tile(s.a));
-      case Op::lse: return numeric::lse(tile(s.result), tile(s.a), tile(s.b));
+        return arithmetic_.row_max_update(tile(s.result), tile(s.a),
+                                          s.b.present() ? &tile(s.b) : nullptr);
+      case Op::exponentiate: return arithmetic_.exponentiate(roled(s.result), tile(s.a));
+      case Op::rescale: return arithmetic_.rescale(roled(s.result), tile(s.a));
+      case Op::row_sum_update: return arithmetic_.row_sum_update(tile(s.result), tile(s.a));
+      case Op::scale_add: return arithmetic_.scale_add(roled(s.result), tile(s.a), tile(s.b));
+      case Op::divide: return arithmetic_.divide(roled(s.result), tile(s.a));
+      case Op::lse: return arithmetic_.lse(tile(s.result), tile(s.a), tile(s.b));
+      default: return;  // validate() leaves no other
     }
   }
 
@@ -154,10 +169,10 @@ class NumericMachine {
   void multiply(const Statement& s) {
     const bool over_keys = program_.tiles[index(s.a)].cols.axis == Axis::key;
     if (over_keys && !tile(s.b).allFinite()) {
-      return numeric::multiply_visible(tile(s.result), tile(s.a), tile(s.b), schedule_,
-                                       region(s.a));
+      return arithmetic_.multiply_visible(roled(s.result), roled(s.a), roled(s.b), schedule_,
+                                          region(s.a));
     }
-    tile(s.result).noalias() += tile(s.a) * tile(s.b);
+    arithmetic_.multiply(roled(s.result), roled(s.a), roled(s.b));
   }
 
   static std::size_t index(const Operand& operand) {
@@ -178,6 +193,10 @@ class NumericMachine {
     return tiles_[index(operand)].at(copy);
   }
 
+  RoledTile<Scalar> roled(const Operand& operand) {
+    return {tile(operand), program_.tiles[index(operand)].role};
+  }
+
   // The part of an HBM tensor that a load or store names.
   Eigen::Block<Matrix<Scalar>> block(const Statement& s) {
     const std::size_t n = s.region.size();
@@ -192,18 +211,18 @@ class NumericMachine {
   const Program& program_;
   const Schedule& schedule_;
   const RoundedHead<Scalar>& head_;
+  Arithmetic& arithmetic_;
   Environment environment_;
   std::vector<Tensor> tensors_;                         // HBM
   std::vector<std::map<Index, Matrix<Scalar>>> tiles_;  // fast memory, by copy
-  Index rescales_ = 0;
 };
 
-template <class Scalar>
-NumericRun run(const Program& program, const Problem& problem, const Tile& tile,
-               const Inputs& inputs, const Sequence& sequence, Index head) {
+template <class Arithmetic>
+NumericRun run(Arithmetic& arithmetic, const Program& program, const Problem& problem,
+               const Tile& tile, const Inputs& inputs, const Sequence& sequence, Index head) {
   const Schedule schedule = schedule_for(problem, tile, sequence);
-  const RoundedHead<Scalar> operands = rounded<Scalar>(Head(problem, inputs, sequence, head));
-  return NumericMachine<Scalar>(program, schedule, operands).run();
+  const auto operands = rounded(Head(problem, inputs, sequence, head), arithmetic);
+  return NumericMachine<Arithmetic>(program, schedule, operands, arithmetic).run();
 }
 
 }  // namespace
@@ -220,17 +239,28 @@ std::optional<double> NumericRun::lse(Index row) const {
   const HeadTensor* row_max = find("row_max");
   const HeadTensor* row_sum = find("row_sum");
   if (row_max == nullptr || row_sum == nullptr) return std::nullopt;
-  return (*row_max)(row, 0) + std::log((*row_sum)(row, 0));
+  return (*row_max)(row, 0) + std::log((*row_sum)(row, 0)) - log_weight_offset;
+}
+
+NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
+                       const Inputs& inputs, const Sequence& sequence, Index head,
+                       const Recipe& recipe, std::uint64_t seed) {
+  validate(recipe);
+  const auto with = [&](auto&& arithmetic) {
+    return run(arithmetic, program, problem, tile, inputs, sequence, head);
+  };
+  if (recipe.values_product.order == SumOrder::any) {
+    const bool fp32 = recipe.inputs == float_format(NumberFormat::fp32);
+    return fp32 ? with(PlainArithmetic<float>()) : with(PlainArithmetic<double>());
+  }
+  if (float_carries(recipe)) return with(EmulatedArithmetic<float>(recipe, seed));
+  return with(EmulatedArithmetic<double>(recipe, seed));
 }
 
 NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
                        const Inputs& inputs, const Sequence& sequence, Index head,
                        NumberFormat format) {
-  switch (format) {
-    case NumberFormat::fp64: return run<double>(program, problem, tile, inputs, sequence, head);
-    case NumberFormat::fp32: return run<float>(program, problem, tile, inputs, sequence, head);
-    default: reject("arithmetic", std::string(name(format)), "fp64 or fp32");
-  }
+  return run_numeric(program, problem, tile, inputs, sequence, head, uniform_recipe(format));
 }
 
 }  // namespace flashbound

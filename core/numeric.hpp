@@ -2,10 +2,13 @@
 #pragma once
 
 #include "core/number_format.hpp"
+#include "core/numeric_events.hpp"
 #include "core/problem.hpp"
 #include "core/program.hpp"
+#include "core/recipe.hpp"
 #include "core/tensor.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,7 +31,9 @@ struct HeadTensor {
 
 struct NumericRun {
   std::vector<HeadTensor> outputs;  // those tensors that the program declares as outputs
-  Index rescales = 0;               // rows whose maximum moved after they had seen a key
+  RescaleCount rescales{};          // rows that had seen a key, at every update of their maximum
+  RangeEvents range{};              // none are counted in the recipes fp64 and fp32
+  double log_weight_offset = 0;     // ln of what row sums carry beyond the sum of exp(s - m)
 
   // nullptr when the program has no such output.
   const HeadTensor* find(std::string_view name) const;
@@ -37,9 +42,14 @@ struct NumericRun {
   std::optional<double> lse(Index row) const;
 };
 
-// Runs `program` on query head `head` of `sequence`. Inputs are rounded to `format`, and every
-// operation is done in it: fp64 or fp32 (others throw ConfigError). Sums within a matrix product
+// Runs `program` on query head `head` of `sequence` in the arithmetic of `recipe`. Inputs are those
+// of rounded_inputs() (core/quantization.hpp); any others are rounded to its format on the way in.
+// `seed` is that of stochastic rounding. In the recipes fp64 and fp32 sums within a matrix product
 // are in no promised order, so that results are compared through core/error_bound.hpp.
+NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
+                       const Inputs& inputs, const Sequence& sequence, Index head,
+                       const Recipe& recipe, std::uint64_t seed = 0);
+// In uniform_recipe(format).
 NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
                        const Inputs& inputs, const Sequence& sequence, Index head,
                        NumberFormat format);

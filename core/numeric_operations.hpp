@@ -1,6 +1,7 @@
 // The tile operations of the numeric machine: plain functions on matrices of one arithmetic.
 #pragma once
 
+#include "core/numeric_events.hpp"
 #include "core/schedule.hpp"
 
 #include <Eigen/Core>
@@ -59,21 +60,21 @@ void logits(Matrix<Scalar>& s, const ScoreModifiers<Scalar>& modifiers, const Sc
   }
 }
 
-// m = max(m, row maxima of s); factor, if wanted, = exp(m_old - m). Returns how many rows that had
-// seen a key moved.
+// m = max(m, row maxima of s); factor, if wanted, = exp(m_old - m).
 template <class Scalar>
-Index row_max_update(Matrix<Scalar>& row_max, const Matrix<Scalar>& s, Matrix<Scalar>* factor) {
-  Index moved = 0;
+void row_max_update(Matrix<Scalar>& row_max, const Matrix<Scalar>& s, Matrix<Scalar>* factor,
+                    RescaleCount& rescales) {
   for (Index r = 0; r < s.rows(); ++r) {
     const Scalar before = row_max(r, 0);
     Scalar after = before;
     for (Index c = 0; c < s.cols(); ++c) after = max_or_nan(s(r, c), after);
     row_max(r, 0) = after;
     const bool same = after == before;  // also -inf, whose difference with itself is NaN
-    if (!same && before != -std::numeric_limits<Scalar>::infinity()) ++moved;
+    if (before != -std::numeric_limits<Scalar>::infinity()) {
+      ++(same ? rescales.skipped : rescales.done);
+    }
     if (factor != nullptr) (*factor)(r, 0) = same ? Scalar{1} : std::exp(before - after);
   }
-  return moved;
 }
 
 // -inf is a masked pair (or a key of weight zero) and becomes 0 even where the maximum is -inf.

@@ -46,4 +46,10 @@ struct Inputs {
   TensorView<const double> v;  // (batch, num_heads_kv, seqlen_kv, head_dim_v)
 };
 
+// Inputs that own their values.
+struct OwnedInputs {
+  Tensor<double> q, k, v;
+  Inputs view() const { return {q.view(), k.view(), v.view()}; }
+};
+
 }  // namespace flashbound

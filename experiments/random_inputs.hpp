@@ -9,12 +9,6 @@
 
 namespace flashbound {
 
-// Q, K and V that own their values.
-struct OwnedInputs {
-  Tensor<double> q, k, v;
-  Inputs view() const { return {q.view(), k.view(), v.view()}; }
-};
-
 // Uniform in [0, 1), and standard normal by Box and Muller.
 double uniform(std::mt19937_64& engine);
 double normal(std::mt19937_64& engine);

@@ -1,0 +1,378 @@
+#include "core/emulated_arithmetic.hpp"
+
+#include "core/exponential.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <numbers>
+#include <vector>
+
+namespace flashbound {
+namespace {
+
+constexpr double kLibraryError = 0x1p-51;  // of exp and exp2, relative (core/exponential.cpp)
+// Scales of quantised inputs have so many significand bits of their own.
+constexpr int kScaleBits = 8;
+
+template <class T>
+constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+std::array<FloatFormat, 6> formats(const Recipe& r) {
+  return {r.inputs, r.scores, r.statistics, r.probabilities, r.accumulator, r.stored};
+}
+
+int operand_bits(const Recipe& r, const FloatFormat& format) {
+  return format.significand_bits + (r.quantization.scaling == Scaling::none ? 0 : kScaleBits);
+}
+
+int widest_format(const Recipe& r) {
+  int widest = operand_bits(r, r.inputs);
+  for (const FloatFormat& format : formats(r)) widest = std::max(widest, format.significand_bits);
+  for (const Accumulation* product : {&r.scores_product, &r.values_product}) {
+    widest = std::max(widest, product->sum.significand_bits);
+    if (product->product) widest = std::max(widest, product->product->significand_bits);
+  }
+  return widest;
+}
+
+}  // namespace
+
+bool float_carries(const Recipe& r) {
+  if (r.rounding != Rounding::nearest_even) return false;
+  for (const FloatFormat& format : formats(r)) {
+    if (!lane_rounding<float>(format)) return false;
+  }
+  const FloatFormat fp32 = float_format(NumberFormat::fp32);
+  const auto all_of_it = [&](const FloatFormat& format) {
+    bool same = r.scores == format && r.statistics == format && r.accumulator == format;
+    for (const Accumulation* product : {&r.scores_product, &r.values_product}) {
+      same = same && product->sum == format && (!product->product || *product->product == format);
+    }
+    return same;
+  };
+  const int operands = operand_bits(r, r.inputs);
+  if (all_of_it(fp32)) {
+    const bool exact_products =
+        operands + std::max(operands, r.probabilities.significand_bits) <= 24;
+    return exact_products || r.inputs == fp32;
+  }
+  return all_of_it(r.inputs) && r.probabilities == r.inputs && 2 * operands + 2 <= 24 &&
+         r.scores_product.product && r.values_product.product;
+}
+
+template <class T>
+EmulatedArithmetic<T>::EmulatedArithmetic(const Recipe& recipe, std::uint64_t seed)
+    : recipe_(recipe),
+      widest_(widest_format(recipe)),
+      stream_{seed},
+      inputs_(rounder(recipe.inputs)),
+      scores_(rounder(recipe.scores)),
+      statistics_(rounder(recipe.statistics)),
+      probabilities_(rounder(recipe.probabilities)),
+      accumulator_(rounder(recipe.accumulator)),
+      stored_(rounder(recipe.stored)),
+      scores_product_(product(recipe.scores_product)),
+      values_product_(product(recipe.values_product)),
+      log2_e_(static_cast<T>(round_to(recipe.scores, std::numbers::log2e))) {}
+
+template <class T>
+Rounder<T> EmulatedArithmetic<T>::rounder(const FloatFormat& format) {
+  // Float carries only recipes whose operations are innocuous in it.
+  return Rounder<T>(format, recipe_.rounding, sizeof(T) == 4 ? 0 : widest_, stream_);
+}
+
+template <class T>
+ProductArithmetic<T> EmulatedArithmetic<T>::product(const Accumulation& how) {
+  ProductArithmetic<T> result{how, std::nullopt, rounder(how.sum)};
+  if (how.product) result.product = rounder(*how.product);
+  return result;
+}
+
+template <class T>
+const Rounder<T>& EmulatedArithmetic<T>::rounder(TileRole role) const {
+  switch (role) {
+    case TileRole::operand: return inputs_;
+    case TileRole::score: return scores_;
+    case TileRole::statistic: return statistics_;
+    case TileRole::accumulator: return accumulator_;
+  }
+  return inputs_;
+}
+
+template <class T>
+numeric::Matrix<T> EmulatedArithmetic<T>::inputs(const numeric::Matrix<double>& values) {
+  if (recipe_.quantization.scaling != Scaling::none) return values.template cast<T>();
+  return values.unaryExpr([&](double x) { return static_cast<T>(inputs_.of_double(x)); });
+}
+
+template <class T>
+double EmulatedArithmetic<T>::log_weight_offset() const {
+  return recipe_.weight_offset_log2 * std::numbers::ln2;
+}
+
+template <class T>
+numeric::Matrix<T> EmulatedArithmetic<T>::as_operand(Tile tile) {
+  if (tile.role != TileRole::score || probabilities_.native()) return tile.values;
+  return tile.values.unaryExpr([&](T x) { return probabilities_(x, events_); });
+}
+
+// To the format of their role, where partial sums have another.
+template <class T>
+void EmulatedArithmetic<T>::round_sums(Tile sum, const FloatFormat& sums) {
+  const Rounder<T>& round = rounder(sum.role);
+  if (round.native() || round.format() == sums) return;
+  for (T& x : sum.values.reshaped()) x = round(x, events_);
+}
+
+template <class T>
+void EmulatedArithmetic<T>::multiply_transposed(Tile sum, Tile a, Tile b) {
+  const Matrix columns = as_operand(b).transpose();
+  accumulate_products(sum.values, as_operand(a), columns, scores_product_);
+  round_sums(sum, recipe_.scores_product.sum);
+}
+
+template <class T>
+void EmulatedArithmetic<T>::multiply(Tile sum, Tile a, Tile b) {
+  accumulate_products(sum.values, as_operand(a), as_operand(b), values_product_);
+  round_sums(sum, recipe_.values_product.sum);
+}
+
+template <class T>
+void EmulatedArithmetic<T>::multiply_visible(Tile sum, Tile a, Tile b, const Schedule& schedule,
+                                             const numeric::ScoreRegion& region) {
+  const Matrix weights = as_operand(a);
+  const Matrix values = as_operand(b);
+  for (Index r = 0; r < weights.rows(); ++r) {
+    std::vector<Index> visible;
+    for (Index k = 0; k < weights.cols(); ++k) {
+      if (schedule.visible(region.rows.begin + r, region.keys.begin + k)) visible.push_back(k);
+    }
+    Matrix row = sum.values.row(r);
+    accumulate_products<T>(row, weights(r, visible), values(visible, Eigen::all), values_product_);
+    sum.values.row(r) = row;
+  }
+  round_sums(sum, recipe_.values_product.sum);
+}
+
+template <class T>
+T EmulatedArithmetic<T>::pairwise_sum(const Matrix& weights, Index row, Index first, Index last) {
+  if (last == first) return 0;
+  if (last - first == 1) return statistics_(weights(row, first));
+  const Index middle = first + (last - first) / 2;
+  return statistics_.add(pairwise_sum(weights, row, first, middle),
+                         pairwise_sum(weights, row, middle, last));
+}
+
+template <class T>
+void EmulatedArithmetic<T>::row_sum_update(Matrix& row_sum, const Matrix& weights) {
+  for (Index r = 0; r < weights.rows(); ++r) {
+    T& sum = row_sum(r, 0);
+    if (recipe_.row_sum == SumOrder::pairwise) {
+      sum = statistics_.add(sum, pairwise_sum(weights, r, 0, weights.cols()));
+      continue;
+    }
+    for (Index c = 0; c < weights.cols(); ++c) sum = statistics_.add(sum, weights(r, c));
+  }
+}
+
+// e^x or 2^x rounded once; where fp64 leaves the rounding in doubt, certified.
+template <class T>
+double EmulatedArithmetic<T>::power(const Rounder<T>& target, bool base_two, double x) const {
+  const double y = base_two ? std::exp2(x) : std::exp(x);
+  if (target.rounding() == Rounding::stochastic) return target.of_double(y);
+  const double low = target.of_double(y * (1 - kLibraryError));
+  if (low == target.of_double(y * (1 + kLibraryError))) return low;
+  return base_two ? exp2_rounded(target.format(), target.rounding(), x)
+                  : exp_rounded(target.format(), target.rounding(), x);
+}
+
+template <class T>
+T EmulatedArithmetic<T>::factor(T before, T after) {
+  const T difference = statistics_.add(before, -after);
+  double result = 0;
+  switch (recipe_.exponential.kind) {
+    case ExponentialKind::correctly_rounded:
+      result = power(statistics_, false, static_cast<double>(difference));
+      break;
+    case ExponentialKind::hardware:
+    case ExponentialKind::polynomial: {
+      // Kernels approximate weights, of which there are many, and never factors.
+      const T t = statistics_.multiply(difference, log2_e_);
+      result = power(statistics_, true, static_cast<double>(t));
+      if (result < smallest_normal(statistics_.format())) result = 0;
+      break;
+    }
+  }
+  return static_cast<T>(result);
+}
+
+template <class T>
+T EmulatedArithmetic<T>::weight(const Rounder<T>& difference, const Rounder<T>& target, T score,
+                                T maximum) {
+  const auto offset = static_cast<T>(recipe_.weight_offset_log2);
+  double result = 0;
+  double exact_sign = 1;  // nonzero before rounding
+  if (recipe_.exponential.kind == ExponentialKind::correctly_rounded) {
+    const T x = difference.add(score, -maximum);
+    exact_sign = x == -kInfinity<T> ? 0 : 1;
+    if (offset == 0) {
+      result = power(target, false, static_cast<double>(x));
+    } else {
+      const double y = power(target, false, static_cast<double>(x));
+      result = target.of_double(std::ldexp(y, recipe_.weight_offset_log2));
+    }
+  } else {
+    const T shift = difference.multiply_add(maximum, log2_e_, -offset);
+    const T t = difference.multiply_add(score, log2_e_, -shift);
+    exact_sign = t == -kInfinity<T> ? 0 : 1;
+    if (recipe_.exponential.kind == ExponentialKind::hardware) {
+      result = power(target, true, static_cast<double>(t));
+    } else {
+      const float y = exp2_polynomial(recipe_.exponential.degree, static_cast<float>(t));
+      result = target.of_double(static_cast<double>(y));
+    }
+    if (result < smallest_normal(target.format())) result = 0;  // flushed; NaN stays
+  }
+  if (result == 0 && exact_sign != 0) ++events_.underflows;
+  return static_cast<T>(result);
+}
+
+template <class T>
+T EmulatedArithmetic<T>::logit(T product, const numeric::ScoreModifiers<T>& modifiers,
+                               Index distance) {
+  T x = scores_.multiply(product, modifiers.scale);
+  if (modifiers.softcap != 0) {
+    const auto ratio = static_cast<double>(scores_.divide(x, modifiers.softcap));
+    x = scores_.multiply(modifiers.softcap, static_cast<T>(scores_.of_double(std::tanh(ratio))));
+  }
+  if (modifiers.alibi_slope != 0) {
+    const auto steps = static_cast<T>(scores_.of_double(static_cast<double>(distance)));
+    x = scores_.add(x, -scores_.multiply(modifiers.alibi_slope, steps));
+  }
+  if (!std::isfinite(x) && std::isfinite(product)) ++events_.overflows;
+  return x;
+}
+
+template <class T>
+void EmulatedArithmetic<T>::logits(Matrix& s, const numeric::ScoreModifiers<T>& modifiers,
+                                   const Schedule& schedule, const numeric::ScoreRegion& region) {
+  const Index offset = schedule.shape.seqlen_kv - schedule.shape.seqlen_q;
+  const bool masked = schedule.coverage(region.rows, region.keys) != Coverage::full;
+  for (Index r = 0; r < s.rows(); ++r) {
+    const Index query = region.rows.begin + r;
+    for (Index c = 0; c < s.cols(); ++c) {
+      const Index key = region.keys.begin + c;
+      const bool hidden = masked && !schedule.visible(query, key);
+      s(r, c) = hidden ? -kInfinity<T> : logit(s(r, c), modifiers, std::abs(query + offset - key));
+    }
+  }
+}
+
+template <class T>
+T EmulatedArithmetic<T>::maximum(const Matrix& scores, Index row) const {
+  T largest = -kInfinity<T>;
+  for (Index c = 0; c < scores.cols(); ++c) {
+    largest = numeric::max_or_nan(scores(row, c), largest);
+  }
+  if (recipe_.shift == Shift::avoid_one && std::isfinite(largest)) {
+    const Index ties = (scores.row(row).array() == largest).count();
+    if (ties > 1 && largest > 0) {
+      return scores_.multiply(largest, static_cast<T>(recipe_.shift_factor));
+    }
+    if (ties > 1 && largest < 0) return 0;
+  }
+  return largest;
+}
+
+template <class T>
+void EmulatedArithmetic<T>::row_max_update(Matrix& row_max, const Matrix& scores, Matrix* factors) {
+  const auto tau = static_cast<T>(recipe_.rescale.threshold_log2 * std::numbers::ln2);
+  for (Index r = 0; r < scores.rows(); ++r) {
+    const T before = row_max(r, 0);
+    const bool seen = before != -kInfinity<T>;
+    T after = numeric::max_or_nan(statistics_(maximum(scores, r)), before);
+    if (seen && tau > 0 && after - before <= tau) after = before;
+    const bool same = after == before;  // also -inf, whose difference with itself is NaN
+    if (seen) {
+      const bool done = !same || recipe_.rescale.rule == RescaleRule::always;
+      ++(done ? rescales_.done : rescales_.skipped);
+    }
+    row_max(r, 0) = after;
+    if (factors != nullptr) (*factors)(r, 0) = same ? T{1} : factor(before, after);
+  }
+}
+
+template <class T>
+void EmulatedArithmetic<T>::exponentiate(Tile scores, const Matrix& row_max) {
+  const bool is_score = scores.role == TileRole::score;
+  const Rounder<T>& difference = is_score ? scores_ : statistics_;
+  const Rounder<T>& target =
+      !is_score ? statistics_ : (recipe_.sum_of_rounded ? probabilities_ : scores_);
+  Matrix& s = scores.values;
+  for (Index r = 0; r < s.rows(); ++r) {
+    for (Index c = 0; c < s.cols(); ++c) {
+      const bool none = s(r, c) == -kInfinity<T>;
+      s(r, c) = none ? T{0} : weight(difference, target, s(r, c), row_max(r, 0));
+    }
+  }
+}
+
+template <class T>
+void EmulatedArithmetic<T>::rescale(Tile tile, const Matrix& factor) {
+  const Rounder<T>& round = rounder(tile.role);
+  for (Index r = 0; r < tile.values.rows(); ++r) {
+    if (factor(r, 0) == T{1}) continue;  // changes no bit
+    for (Index c = 0; c < tile.values.cols(); ++c) {
+      T& x = tile.values(r, c);
+      x = round.multiply(x, factor(r, 0));
+    }
+  }
+}
+
+template <class T>
+void EmulatedArithmetic<T>::scale_add(Tile sum, const Matrix& factor, const Matrix& tile) {
+  const Rounder<T>& round = rounder(sum.role);
+  for (Index r = 0; r < tile.rows(); ++r) {
+    for (Index c = 0; c < tile.cols(); ++c) {
+      T& x = sum.values(r, c);
+      x = round.add(x, round.multiply(factor(r, 0), tile(r, c)));
+    }
+  }
+}
+
+template <class T>
+void EmulatedArithmetic<T>::divide(Tile tile, const Matrix& row_sum) {
+  const Rounder<T>& round = rounder(tile.role);
+  for (Index r = 0; r < tile.values.rows(); ++r) {
+    for (Index c = 0; c < tile.values.cols(); ++c) {
+      T& x = tile.values(r, c);
+      x = row_sum(r, 0) == 0 ? T{0} : round.divide(x, row_sum(r, 0));  // 0: no key seen
+    }
+  }
+}
+
+template <class T>
+void EmulatedArithmetic<T>::lse(Matrix& result, const Matrix& row_max, const Matrix& row_sum) {
+  for (Index r = 0; r < result.rows(); ++r) {
+    const auto sum = static_cast<double>(row_sum(r, 0));
+    const double log_sum = statistics_.of_double(std::log(sum) - log_weight_offset());
+    result(r, 0) = statistics_.add(row_max(r, 0), static_cast<T>(log_sum));
+  }
+}
+
+template <class T>
+numeric::Matrix<T> EmulatedArithmetic<T>::stored(const Matrix& tile, Width width) {
+  const Rounder<T>& round = width == Width::data        ? stored_
+                            : width == Width::statistic ? statistics_
+                                                        : accumulator_;
+  if (round.native()) return tile;
+  return tile.unaryExpr([&](T x) { return round(x, events_); });
+}
+
+template class EmulatedArithmetic<float>;
+template class EmulatedArithmetic<double>;
+
+}  // namespace flashbound

@@ -1,0 +1,84 @@
+// The tile operations of the numeric machine in the arithmetic of a recipe (core/recipe.hpp).
+//
+// T is the carrier: float where every operation of the recipe can be done in float and rounded,
+// else double. Results are a function of recipe, seed and operands alone: of no thread, lane width
+// or processor, but for the library's log and tanh.
+#pragma once
+
+#include "core/emulated_sums.hpp"
+#include "core/numeric_operations.hpp"
+#include "core/program.hpp"
+#include "core/recipe.hpp"
+#include "core/roled_tile.hpp"
+#include "core/rounder.hpp"
+
+namespace flashbound {
+
+// Whether float carries the recipe: everything in one narrow format, or fp32 around operands whose
+// products are exact in it.
+bool float_carries(const Recipe& recipe);
+
+template <class T>
+class EmulatedArithmetic {
+ public:
+  using Scalar = T;
+  using Matrix = numeric::Matrix<T>;
+  using Tile = RoledTile<T>;
+  EmulatedArithmetic(const Recipe& recipe, std::uint64_t seed);
+  // Its rounders draw from its own stream.
+  EmulatedArithmetic(const EmulatedArithmetic&) = delete;
+  EmulatedArithmetic& operator=(const EmulatedArithmetic&) = delete;
+
+  Matrix inputs(const numeric::Matrix<double>& values);
+  // A number of the problem (scale, softcap, slope, sink) as the run has it.
+  T constant(double value) const { return static_cast<T>(scores_.of_double(value)); }
+
+  void multiply_transposed(Tile sum, Tile a, Tile b);
+  void multiply(Tile sum, Tile a, Tile b);
+  // Only terms whose pair is visible: where b may hold NaN.
+  void multiply_visible(Tile sum, Tile a, Tile b, const Schedule& schedule,
+                        const numeric::ScoreRegion& region);
+  void logits(Matrix& scores, const numeric::ScoreModifiers<T>& modifiers, const Schedule& schedule,
+              const numeric::ScoreRegion& region);
+  void row_max_update(Matrix& row_max, const Matrix& scores, Matrix* factor);
+  void exponentiate(Tile scores, const Matrix& row_max);
+  void rescale(Tile tile, const Matrix& factor);
+  void row_sum_update(Matrix& row_sum, const Matrix& weights);
+  void scale_add(Tile sum, const Matrix& factor, const Matrix& tile);
+  void divide(Tile tile, const Matrix& row_sum);
+  void lse(Matrix& result, const Matrix& row_max, const Matrix& row_sum);
+  // What a store leaves in HBM.
+  Matrix stored(const Matrix& tile, Width width);
+  // The row sum that a sink alone gives, and the natural logarithm of what row sums carry beyond
+  // the sum of exp(s - m).
+  T sink_sum() const { return static_cast<T>(std::ldexp(1.0, recipe_.weight_offset_log2)); }
+  double log_weight_offset() const;
+
+  const RangeEvents& events() const { return events_; }
+  const RescaleCount& rescales() const { return rescales_; }
+
+ private:
+  const Rounder<T>& rounder(TileRole role) const;
+  Rounder<T> rounder(const FloatFormat& format);
+  ProductArithmetic<T> product(const Accumulation& how);
+  // A score tile as an operand of a product.
+  Matrix as_operand(Tile tile);
+  void round_sums(Tile sum, const FloatFormat& sums);
+  T pairwise_sum(const Matrix& weights, Index row, Index first, Index last);
+  T logit(T product, const numeric::ScoreModifiers<T>& modifiers, Index distance);
+  T maximum(const Matrix& scores, Index row) const;
+  T factor(T before, T after);
+  T weight(const Rounder<T>& difference, const Rounder<T>& target, T score, T maximum);
+  double power(const Rounder<T>& target, bool base_two, double x) const;
+
+  Recipe recipe_;
+  int widest_ = 0;  // significand bits of the widest format
+  RandomStream stream_;
+  RangeEvents events_;
+  RescaleCount rescales_;
+  Rounder<T> inputs_, scores_, statistics_, probabilities_, accumulator_, stored_;
+  ProductArithmetic<T> scores_product_, values_product_;
+  T log2_e_ = 0;
+};
+
+}  // namespace flashbound
