@@ -75,8 +75,8 @@ ExactAttention exact(const Problem& problem, const Inputs& inputs, const ExactOp
   validate(problem, inputs);
   validate(options);
   ExactAttention result;
-  result.o = Tensor<double>(
-      {problem.batch, problem.num_heads_q, problem.seqlen_q, problem.head_dim_v});
+  result.o =
+      Tensor<double>({problem.batch, problem.num_heads_q, problem.seqlen_q, problem.head_dim_v});
   result.lse = Tensor<double>({problem.batch, problem.num_heads_q, problem.seqlen_q, 1});
   if (result.lse.elements.empty()) return result;
   const std::vector<Part> parts = parts_of(problem);
@@ -85,8 +85,7 @@ ExactAttention exact(const Problem& problem, const Inputs& inputs, const ExactOp
     const FlintThread flint;
     const Part& part = parts[static_cast<std::size_t>(index)];
     const Sequence at = sequence(problem, part.sequence);
-    const ExactBlock block =
-        exact_block(Head(problem, inputs, at, part.head), part.block, options);
+    const ExactBlock block = exact_block(Head(problem, inputs, at, part.head), part.block, options);
     reports[static_cast<std::size_t>(index)] = write(block, problem, at, part.head, result);
   });
   for (const Report& report : reports) {

@@ -6,9 +6,8 @@
 #include "core/int128.hpp"
 
 #include <arb.h>
-#include <flint/fmpq.h>
-
 #include <compare>
+#include <flint/fmpq.h>
 #include <utility>
 
 namespace flashbound {

@@ -123,8 +123,7 @@ Decision RowDecider::lse() const {
       [&](const Dyadic& boundary, slong precision) {
         RowDecider beside = *this;
         beside.add({Dyadic(), boundary}, -1);
-        return sign(
-            exponential_sum(beside.exponents_, exact_counts(beside.counts_), precision));
+        return sign(exponential_sum(beside.exponents_, exact_counts(beside.counts_), precision));
       });
 }
 

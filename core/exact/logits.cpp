@@ -138,9 +138,8 @@ void fill_logits(const Head& head, Interval rows, const Block& keys, const Opera
     for (Index c = 0; c < keys.span.size(); ++c) {
       const Index key = keys.span.begin + c;
       if (keys.coverage != Coverage::full && !head.schedule().visible(query, key)) continue;
-      const double product = q.finite && k.finite
-                                 ? 0
-                                 : scale * non_finite_part(q.values.row(r), k.values.row(c));
+      const double product =
+          q.finite && k.finite ? 0 : scale * non_finite_part(q.values.row(r), k.values.row(c));
       Pair& pair = result.pairs[static_cast<std::size_t>(r * result.logits.cols() + column + c)];
       pair = classify(product, head.problem().softcap);
       if (pair != Pair::finite) continue;
