@@ -55,7 +55,7 @@ struct ExactAttention {
   // Undecided elements, as increasing indices into `elements`.
   std::vector<Index> undecided_o;
   std::vector<Index> undecided_lse;
-  int precision = 0;  // bits that the hardest element took
+  int precision = 0;  // bits that the hardest element took; 0 where nothing had to be computed
 };
 
 struct ExactHead {
