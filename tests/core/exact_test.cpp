@@ -50,7 +50,8 @@ struct Worst {
   double ulps = 0;
 
   void add(double actual, double expected, double allowed) {
-    bound.add(actual, expected, allowed);
+    bound.add(static_cast<long double>(actual), static_cast<long double>(expected),
+              static_cast<long double>(allowed));
     if (!std::isfinite(expected) || actual == expected) return;
     const double ulp = std::nextafter(std::abs(expected), kInfinity) - std::abs(expected);
     ulps = std::max(ulps, std::abs(actual - expected) / ulp);
