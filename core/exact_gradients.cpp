@@ -102,7 +102,7 @@ class UnitPass {
         facts_(static_cast<std::size_t>(unit.row_count())) {}
 
   std::vector<Element> everything() {
-    const Index heads = static_cast<Index>(unit_->heads.size());
+    const auto heads = static_cast<Index>(unit_->heads.size());
     std::vector<Element> doubts =
         queries(all_of(kRowTile, heads * cut(kRowTile).q_block_count()), true);
     const std::vector<Element> more = keys(all_of(kKeyTile, cut(kKeyTile).kv_block_count()));
@@ -115,7 +115,7 @@ class UnitPass {
     std::vector<Element> doubts = queries(some_of(kOneQuery, wanted, true), true);
     const Work of_keys = some_of(kOneKey, wanted, false);
     if (!of_keys.blocks.empty()) {
-      const Index heads = static_cast<Index>(unit_->heads.size());
+      const auto heads = static_cast<Index>(unit_->heads.size());
       queries(all_of(kRowTile, heads * cut(kRowTile).q_block_count()), false);
       const std::vector<Element> more = keys(of_keys);
       doubts.insert(doubts.end(), more.begin(), more.end());

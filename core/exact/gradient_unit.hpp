@@ -4,8 +4,8 @@
 #include "core/exact.hpp"
 #include "core/exact/ball.hpp"
 
-#include <compare>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 namespace flashbound {
@@ -61,7 +61,9 @@ struct Element {
   Of of = Of::q;
   Index row = 0;
   Index col = 0;
-  friend auto operator<=>(const Element&, const Element&) = default;
+  friend bool operator<(const Element& a, const Element& b) {
+    return std::tie(a.of, a.row, a.col) < std::tie(b.of, b.row, b.col);
+  }
 };
 // The values of those elements that rational arithmetic decides; nothing for the others.
 std::vector<std::optional<double>> rational_gradients(const GradientUnit& unit,
