@@ -1,6 +1,7 @@
 #include "core/numeric.hpp"
 
 #include "core/errors.hpp"
+#include "core/numeric_gradient_operations.hpp"
 #include "core/numeric_operations.hpp"
 #include "core/program_ranges.hpp"
 #include "core/query_block.hpp"
@@ -19,12 +20,13 @@ using numeric::Matrix;
 template <class Scalar>
 struct RoundedHead {
   Matrix<Scalar> q, k, v;
+  std::map<std::string, Matrix<Scalar>> more;  // inputs of a backward pass
   numeric::ScoreModifiers<Scalar> modifiers;
   std::optional<Scalar> sink;
 };
 
 template <class Scalar>
-RoundedHead<Scalar> rounded(const Head& head) {
+RoundedHead<Scalar> rounded(const Head& head, const BackwardInputs& backward) {
   const Shape& shape = head.schedule().shape;
   RoundedHead<Scalar> result;
   result.q = head.queries({0, shape.seqlen_q}).template cast<Scalar>();
@@ -34,6 +36,10 @@ RoundedHead<Scalar> rounded(const Head& head) {
   result.modifiers.softcap = static_cast<Scalar>(head.problem().softcap);
   result.modifiers.alibi_slope = static_cast<Scalar>(head.alibi_slope());
   if (head.sink()) result.sink = static_cast<Scalar>(*head.sink());
+  for (const HeadTensor& tensor : backward.tensors) {
+    const Eigen::Map<const RowMatrix> values(tensor.values.data(), tensor.rows, tensor.cols);
+    result.more[tensor.name] = values.template cast<Scalar>();
+  }
   return result;
 }
 
@@ -71,7 +77,7 @@ class NumericMachine {
       if (tensor.name == "q") return {head_.q};
       if (tensor.name == "k") return {head_.k};
       if (tensor.name == "v") return {head_.v};
-      reject("program input", tensor.name, "q, k or v");
+      return {input(tensor)};
     }
     const std::size_t axes = tensor.axes.size();
     const Index splits = axes == 3 ? schedule_.tile.num_splits : 1;
@@ -79,6 +85,18 @@ class NumericMachine {
         filled(tensor.initial, span({tensor.axes[axes - 2], kNone}).size(),
                span({tensor.axes[axes - 1], kNone}).size());
     return Tensor(static_cast<std::size_t>(splits), matrix);
+  }
+
+  const Matrix<Scalar>& input(const TensorDecl& tensor) const {
+    const auto found = head_.more.find(tensor.name);
+    if (found == head_.more.end()) reject("program input", tensor.name, "q, k, v or given");
+    const Index rows = span({tensor.axes.front(), kNone}).size();
+    const Index cols = span({tensor.axes.back(), kNone}).size();
+    if (found->second.rows() != rows || found->second.cols() != cols) {
+      reject(tensor.name, "another shape",
+             std::to_string(rows) + " x " + std::to_string(cols) + " for this head");
+    }
+    return found->second;
   }
 
   Matrix<Scalar> filled(Content content, Index rows, Index cols) const {
@@ -113,6 +131,9 @@ class NumericMachine {
         tile(s.result).noalias() += tile(s.a) * tile(s.b).transpose();
         return;
       case Op::multiply: return multiply(s);
+      case Op::multiply_left_transposed:
+        return numeric::multiply_left_transposed(tile(s.result), tile(s.a), tile(s.b), schedule_,
+                                                 region(s.a));
       case Op::logits:
         return numeric::logits(tile(s.result), head_.modifiers, schedule_, region(s.result));
       case Op::row_max_update:
@@ -125,6 +146,14 @@ class NumericMachine {
       case Op::scale_add: tile(s.result) += tile(s.a).col(0).asDiagonal() * tile(s.b); return;
       case Op::divide: return numeric::divide(tile(s.result), tile(s.a));
       case Op::lse: return numeric::lse(tile(s.result), tile(s.a), tile(s.b));
+      case Op::row_dot: return row_dot(s);
+      case Op::softmax_gradient:
+        return numeric::softmax_gradient(tile(s.result), tile(s.a), tile(s.b), schedule_,
+                                         region(s.result));
+      case Op::logits_gradient:
+        return numeric::logits_gradient(tile(s.result), s.a.present() ? &tile(s.a) : nullptr,
+                                        s.b.present() ? &tile(s.b) : nullptr, head_.modifiers,
+                                        schedule_, region(s.result));
     }
   }
 
@@ -158,6 +187,13 @@ class NumericMachine {
                                        region(s.a));
     }
     tile(s.result).noalias() += tile(s.a) * tile(s.b);
+  }
+
+  void row_dot(const Statement& s) {
+    if (program_.tiles[index(s.a)].cols.axis == Axis::key) {
+      return numeric::row_dot_visible(tile(s.result), tile(s.a), tile(s.b), schedule_, region(s.a));
+    }
+    tile(s.result) = tile(s.a).cwiseProduct(tile(s.b)).rowwise().sum();
   }
 
   static std::size_t index(const Operand& operand) {
@@ -200,9 +236,11 @@ class NumericMachine {
 
 template <class Scalar>
 NumericRun run(const Program& program, const Problem& problem, const Tile& tile,
-               const Inputs& inputs, const Sequence& sequence, Index head) {
+               const Inputs& inputs, const BackwardInputs& backward, const Sequence& sequence,
+               Index head) {
   const Schedule schedule = schedule_for(problem, tile, sequence);
-  const RoundedHead<Scalar> operands = rounded<Scalar>(Head(problem, inputs, sequence, head));
+  const RoundedHead<Scalar> operands =
+      rounded<Scalar>(Head(problem, inputs, sequence, head), backward);
   return NumericMachine<Scalar>(program, schedule, operands).run();
 }
 
@@ -223,12 +261,27 @@ std::optional<double> NumericRun::lse(Index row) const {
   return (*row_max)(row, 0) + std::log((*row_sum)(row, 0));
 }
 
+const HeadTensor* BackwardInputs::find(std::string_view name) const {
+  for (const HeadTensor& tensor : tensors) {
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
+
 NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
                        const Inputs& inputs, const Sequence& sequence, Index head,
                        NumberFormat format) {
+  return run_numeric(program, problem, tile, inputs, {}, sequence, head, format);
+}
+
+NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
+                       const Inputs& inputs, const BackwardInputs& backward,
+                       const Sequence& sequence, Index head, NumberFormat format) {
   switch (format) {
-    case NumberFormat::fp64: return run<double>(program, problem, tile, inputs, sequence, head);
-    case NumberFormat::fp32: return run<float>(program, problem, tile, inputs, sequence, head);
+    case NumberFormat::fp64:
+      return run<double>(program, problem, tile, inputs, backward, sequence, head);
+    case NumberFormat::fp32:
+      return run<float>(program, problem, tile, inputs, backward, sequence, head);
     default: reject("arithmetic", std::string(name(format)), "fp64 or fp32");
   }
 }

@@ -37,11 +37,26 @@ struct NumericRun {
   std::optional<double> lse(Index row) const;
 };
 
+// What a backward program reads beside Q, K and V, for one query head: grad_o, and of o, lse,
+// row_max, row_sum and p what the forward pass left. Named as the programs name their inputs.
+struct BackwardInputs {
+  std::vector<HeadTensor> tensors;
+
+  // nullptr when it has no such tensor.
+  const HeadTensor* find(std::string_view name) const;
+};
+
 // Runs `program` on query head `head` of `sequence`. Inputs are rounded to `format`, and every
 // operation is done in it: fp64 or fp32 (others throw ConfigError). Sums within a matrix product
 // are in no promised order, so that results are compared through core/error_bound.hpp.
 NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
                        const Inputs& inputs, const Sequence& sequence, Index head,
                        NumberFormat format);
+// The same for a backward program, whose outputs are grad_q, grad_k and grad_v: one query head's,
+// which a group has yet to add up. Throws ConfigError when `backward` lacks an input or its shape
+// is another, and for a softcap that the program knows nothing about (standard-backward).
+NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
+                       const Inputs& inputs, const BackwardInputs& backward,
+                       const Sequence& sequence, Index head, NumberFormat format);
 
 }  // namespace flashbound
