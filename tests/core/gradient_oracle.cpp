@@ -44,6 +44,7 @@ struct Oracle {
   const TensorView<const double>& grad_o;
   Index batch, head;
   Arithmetic arithmetic;
+  long double updates = 0;
 
   Index kv_head() const { return head / (problem.num_heads_q / problem.num_heads_kv); }
   long double q(Index i, Index c) const { return in.q(batch, head, i, c); }
@@ -121,8 +122,8 @@ void Oracle::errors(Index i, Row& row, long double lse, long double maximum) con
   if (cap > 0) logit_error += 12 * l * std::min(cap, product);
   if (bias > 0) logit_error += l * (4 * bias + product);
   const long double size = std::max(std::abs(lse), std::abs(maximum));  // M
-  row.p_error = 2 * logit_error + (2 * reach + n + 6 * size + 12) * l;
-  row.score_error += 2 * row.p_error + (n + dv + 12) * l;
+  row.p_error = 2 * logit_error + (2 * reach + n + 6 * size + 12 + 3 * updates) * l;
+  row.score_error += 2 * row.p_error + (n + dv + 12 + 8 * updates) * l;
 }
 
 void Oracle::add(Index i, const Row& row, OracleGradients& sum) const {
@@ -159,12 +160,18 @@ void Oracle::add(Index i, const Row& row, OracleGradients& sum) const {
 
 OracleGradients oracle_gradients(const Problem& problem, const Inputs& inputs,
                                  const TensorView<const double>& grad_o, Index batch, Index head,
-                                 NumberFormat format) {
+                                 NumberFormat format, Index updates) {
   const Grid of_q(problem.seqlen_q, problem.head_dim);
   const Grid of_k(problem.seqlen_kv, problem.head_dim);
   const Grid of_v(problem.seqlen_kv, problem.head_dim_v);
   OracleGradients result{of_q, of_k, of_v, of_q, of_k, of_v};
-  const Oracle oracle{problem, inputs, grad_o, batch, head, arithmetic_of(format)};
+  const Oracle oracle{problem,
+                      inputs,
+                      grad_o,
+                      batch,
+                      head,
+                      arithmetic_of(format),
+                      static_cast<long double>(updates)};
   for (Index i = 0; i < problem.seqlen_q; ++i) oracle.add(i, oracle.row(i), result);
   // Extended precision rounds 2^11 times finer than fp64, whose bound this is in proportion.
   for (Grid* bound : {&result.q_bound, &result.k_bound, &result.v_bound}) {

@@ -61,9 +61,13 @@ struct OracleGradients {
 //  dV_c     sum_i P_ij |dO_ic| (exp(e + m l) - 1).
 //  underflow  a P below the smallest normal number may be lost, a product errs by less than that:
 //           four times it stands for every P, times whatever P is multiplied with.
+//
+// Where a forward program of `updates` = U folds of a row left the statistics and O, and not the
+// reference, those err by more (core/error_bound.hpp, 2 and 3): the statistics by 3 U l, O by 8 U
+// l. So e grows by 3 U l, and delta by another 8 U l.
 OracleGradients oracle_gradients(const Problem& problem, const Inputs& inputs,
                                  const TensorView<const double>& grad_o, Index batch, Index head,
-                                 NumberFormat format);
+                                 NumberFormat format, Index updates = 0);
 
 // dO of the problem's shapes, standard normal and exact in fp32.
 Tensor<double> normal_grad_o(const Problem& problem, std::uint64_t seed);

@@ -3,17 +3,18 @@
 
 #include "core/errors.hpp"
 #include "experiments/random_inputs.hpp"
-#include "tests/core/gradient_oracle.hpp"
+#include "tests/core/gradient_check.hpp"
 #include "tests/core/one_head.hpp"
 #include "tests/core/random_problem.hpp"
-#include "tests/core/within_bound.hpp"
 
 #include <doctest/doctest.h>
 
-#include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
 #include <string>
+#include <tuple>
+#include <vector>
 
 namespace flashbound {
 namespace {
@@ -21,48 +22,6 @@ namespace {
 constexpr std::uint64_t kCases = 1200;
 
 using testing::Grid;
-using testing::WorstRatio;
-
-// The group of query heads of one key head, added up; `bound` with the roundings of that sum.
-void add_share(const Grid& share, const Grid& share_bound, Index ratio, Grid& sum, Grid& bound) {
-  for (std::size_t at = 0; at < share.values.size(); ++at) {
-    sum.values[at] += share.values[at];
-    const long double size = std::abs(share.values[at]) + share_bound.values[at];
-    bound.values[at] += share_bound.values[at] + static_cast<long double>(ratio) * 0x1p-52L * size;
-  }
-}
-
-void compare(const Tensor<double>& computed, Index batch, Index head, const Grid& exact,
-             const Grid& bound, WorstRatio& worst) {
-  for (Index r = 0; r < exact.rows; ++r) {
-    for (Index c = 0; c < exact.cols; ++c) {
-      worst.add(computed.view()(batch, head, r, c), exact(r, c), bound(r, c));
-    }
-  }
-}
-
-double worst_share(const Problem& p, const Inputs& inputs, const Tensor<double>& grad_o) {
-  const TensorView<const double> go = grad_o.view();
-  const Gradients computed = reference_gradients(p, inputs, go);
-  WorstRatio worst;
-  const Index ratio = q_heads_per_kv_head(p);
-  for (Index b = 0; b < p.batch; ++b) {
-    for (Index kv = 0; kv < p.num_heads_kv; ++kv) {
-      const Grid of_k(p.seqlen_kv, p.head_dim);
-      const Grid of_v(p.seqlen_kv, p.head_dim_v);
-      Grid k = of_k, k_bound = of_k, v = of_v, v_bound = of_v;
-      for (Index head = kv * ratio; head < (kv + 1) * ratio; ++head) {
-        const auto exact = testing::oracle_gradients(p, inputs, go, b, head, NumberFormat::fp64);
-        compare(computed.q, b, head, exact.q, exact.q_bound, worst);
-        add_share(exact.k, exact.k_bound, ratio, k, k_bound);
-        add_share(exact.v, exact.v_bound, ratio, v, v_bound);
-      }
-      compare(computed.k, b, kv, k, k_bound, worst);
-      compare(computed.v, b, kv, v, v_bound, worst);
-    }
-  }
-  return worst.worst();
-}
 
 // All parts from the last to the first.
 void backwards(Index count, const std::function<void(Index)>& body) {
@@ -84,7 +43,7 @@ TEST_SUITE("core.gradients") {
       CAPTURE(what);
       const OwnedInputs inputs = normal_inputs(random.problem, seed);
       const Tensor<double> grad_o = testing::normal_grad_o(random.problem, seed);
-      CHECK(worst_share(random.problem, inputs.view(), grad_o) <= 1);
+      CHECK(testing::reference_share(random.problem, inputs.view(), grad_o.view()) <= 1);
     }
   }
 
@@ -92,16 +51,17 @@ TEST_SUITE("core.gradients") {
     for (std::uint64_t seed = 0; seed < kCases / 3; ++seed) {
       const testing::RandomCase random = testing::random_case(seed);
       OwnedInputs inputs = normal_inputs(random.problem, seed);
-      Tensor<double> grad_o = testing::normal_grad_o(random.problem, seed);
-      Tensor<double>* const operands[] = {&inputs.q, &inputs.k, &inputs.v, &grad_o};
+      Tensor<double> owned = testing::normal_grad_o(random.problem, seed);
+      Tensor<double>* const operands[] = {&inputs.q, &inputs.k, &inputs.v, &owned};
       std::vector<double>& elements = operands[seed % 4]->elements;
       elements[static_cast<std::size_t>(std::mt19937_64(seed)() % elements.size())] =
           std::numeric_limits<double>::quiet_NaN();
       const std::string what = testing::describe(random);
       CAPTURE(seed);
       CAPTURE(what);
+      const Tensor<double>& grad_o = owned;
       // NaN on one side only is an infinite share.
-      CHECK(worst_share(random.problem, inputs.view(), grad_o) <= 1);
+      CHECK(testing::reference_share(random.problem, inputs.view(), grad_o.view()) <= 1);
     }
   }
 
@@ -173,9 +133,8 @@ TEST_SUITE("core.gradients") {
       CAPTURE(seed);
       const OwnedInputs inputs = normal_inputs(random.problem, seed);
       const Tensor<double> grad_o = testing::normal_grad_o(random.problem, seed);
-      const auto exact = testing::oracle_gradients(
-          random.problem, inputs.view(), static_cast<const Tensor<double>&>(grad_o).view(), 0, 0,
-          NumberFormat::fp64);
+      const auto exact = testing::oracle_gradients(random.problem, inputs.view(), grad_o.view(), 0,
+                                                   0, NumberFormat::fp64);
       for (const Grid* bound : {&exact.q_bound, &exact.k_bound, &exact.v_bound}) {
         for (const long double value : bound->values) CHECK(value < 1e-10L);
       }
