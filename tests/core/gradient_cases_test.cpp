@@ -82,12 +82,12 @@ TEST_SUITE("core.gradient_cases") {
     CHECK(all_zero(first.gradients.v, 0, 1));
     CHECK(!all_zero(first.gradients.k, 1, 2));
     const Computed second = compute(case_named(cases, "A20"));
-    CHECK(all_zero(second.gradients.k, 0, 79));
-    CHECK(all_zero(second.gradients.v, 0, 79));
-    CHECK(all_zero(second.gradients.k, 160, 256));
-    CHECK(all_zero(second.gradients.v, 160, 256));
-    CHECK(!all_zero(second.gradients.k, 79, 80));
-    CHECK(!all_zero(second.gradients.v, 159, 160));
+    CHECK(all_zero(second.gradients.k, 0, 40));
+    CHECK(all_zero(second.gradients.v, 0, 40));
+    CHECK(all_zero(second.gradients.k, 80, 128));
+    CHECK(all_zero(second.gradients.v, 80, 128));
+    CHECK(!all_zero(second.gradients.k, 40, 41));
+    CHECK(!all_zero(second.gradients.v, 79, 80));
   }
 
   TEST_CASE("A27: the last of 15000 batches has the gradients that it has alone") {
