@@ -8,7 +8,7 @@
 namespace flashbound {
 
 // Whether a computation (an operation that is no kernel, loop, load, store, allocate or release)
-// takes operand a, and whether it takes b: needed, or both or neither of them.
+// takes operand a, and whether it takes b.
 enum class Takes { nothing, perhaps, always };
 Takes takes_a(Op op);
 Takes takes_b(Op op);

@@ -120,35 +120,6 @@ TEST_SUITE("core.closed_form") {
                 [](Index n, Index d, Index tr, Index) { return 2 * n * d + 2 * n * d * tr; });
   }
 
-  // Dao et al. 2022, Algorithm 3 (backward): P twice, dP and dS written and read, dS once more.
-  TEST_CASE("standard-backward moves 7 N^2 + 8 N d words") {
-    check_words("standard-backward",
-                [](Index n, Index d, Index, Index) { return 7 * n * n + 8 * n * d; });
-  }
-
-  // Algorithm 4: K, V, dK, dV once; Q, O, dO, dQ, dQ again, row_max and row_sum at every visit.
-  TEST_CASE("flash1-backward moves 4 N d + 5 N d Tc + 2 N Tc words") {
-    check_words("flash1-backward", [](Index n, Index d, Index, Index tc) {
-      return 4 * n * d + 5 * n * d * tc + 2 * n * tc;
-    });
-  }
-
-  // Dao 2023, Algorithm 2: O and dO once for delta; then Q, dO, dQ twice, lse and delta a visit.
-  TEST_CASE("flash2-backward moves 2 N d + N and 4 N d + 4 N d Tc + 2 N Tc words") {
-    check_words("flash2-backward", [](Index n, Index d, Index, Index tc) {
-      return 2 * n * d + n + 4 * n * d + tc * (4 * n * d + 2 * n);
-    });
-  }
-
-  TEST_CASE("tiles dividing N make five products when P is computed again and four when not") {
-    for (const Algorithm& algorithm : algorithms(Pass::backward)) {
-      CAPTURE(algorithm.name);
-      const Int128 products = algorithm.name == "standard-backward" ? 4 : 5;
-      const IoCount count = fp16_count(algorithm.name, square(512, 64), blocks(64, 128));
-      CHECK(count.flops == Flops(2 * products * 512 * 512 * 64));
-    }
-  }
-
   TEST_CASE("small-cache moves products of its own blocks and spills each score once") {
     for (const Size& size : kSizes) {
       CAPTURE(size.n);
