@@ -112,23 +112,32 @@ Seen seen_by_head_of_each_sequence(const Problem& problem) {
 
 }  // namespace
 
-CompulsoryBound compulsory_bound(const Problem& problem, NumberFormat dtype) {
+CompulsoryBound compulsory_bound(const Problem& problem, NumberFormat dtype, Pass pass) {
   const Seen seen = seen_by_head_of_each_sequence(problem);
   const Elements seen_rows = problem.num_heads_q * seen.rows;
   const Elements seen_keys = problem.num_heads_kv * seen.keys;
-  return {.q_read = problem.head_dim * seen_rows,
-          .k_read = problem.head_dim * seen_keys,
-          .v_read = problem.head_dim_v * seen_keys,
-          .o_written = problem.head_dim_v * seen_rows,
-          .element_bytes = byte_size(dtype)};
+  CompulsoryBound bound{.q_read = problem.head_dim * seen_rows,
+                        .k_read = problem.head_dim * seen_keys,
+                        .v_read = problem.head_dim_v * seen_keys,
+                        .element_bytes = byte_size(dtype)};
+  if (pass == Pass::forward) {
+    bound.o_written = problem.head_dim_v * seen_rows;
+  } else {
+    bound.grad_o_read = problem.head_dim_v * seen_rows;
+    bound.grad_q_written = problem.head_dim * seen_rows;
+    bound.grad_k_written = problem.head_dim * seen_keys;
+    bound.grad_v_written = problem.head_dim_v * seen_keys;
+  }
+  return bound;
 }
 
 Elements visible_pairs(const Problem& problem) {
   return problem.num_heads_q * seen_by_head_of_each_sequence(problem).pairs;
 }
 
-Flops flops_useful(const Problem& problem) {
-  const Int128 width = problem.head_dim + problem.head_dim_v;
+Flops flops_useful(const Problem& problem, Pass pass) {
+  const Int128 products = pass == Pass::forward ? 1 : 2;  // of either width
+  const Int128 width = products * (problem.head_dim + problem.head_dim_v);
   return Flops(checked_mul(2 * width, visible_pairs(problem).value()));
 }
 

@@ -23,15 +23,29 @@ namespace flashbound {
 // data. A query that sees one key must be read although the weight of that key is always 1,
 // because a NaN in it reaches O. The lse is not counted: attention is O, and lse a by-product that
 // only some algorithms write.
+//
+// Of a backward pass, where fast memory starts empty as well:
+//   q_read, k_read, v_read  the same rows: dK needs those of Q, dQ those of K, and dP those of V
+//   grad_o_read     rows of dO (head_dim_v) whose query sees a key, each query head
+//   grad_q_written  rows of dQ (head_dim) whose query sees a key, each query head; the others are
+//                   zero, and an algorithm whose dQ starts as zeros never writes them
+//   grad_k_written, grad_v_written  rows of dK (head_dim) and dV (head_dim_v) whose key some query
+//                   sees, once for all query heads of a group: dK and dV are the group's sums
+// What a forward pass left (O, lse, row statistics, P) is not counted: all of it follows from Q, K
+// and V, so that an algorithm may compute it again instead of reading it.
 struct CompulsoryBound {
   Elements q_read{};
   Elements k_read{};
   Elements v_read{};
   Elements o_written{};
-  Index element_bytes = 0;  // all four have the width of dtype
+  Elements grad_o_read{};
+  Elements grad_q_written{};
+  Elements grad_k_written{};
+  Elements grad_v_written{};
+  Index element_bytes = 0;  // all have the width of dtype
 
-  Elements read() const { return q_read + k_read + v_read; }
-  Elements written() const { return o_written; }
+  Elements read() const { return q_read + k_read + v_read + grad_o_read; }
+  Elements written() const { return o_written + grad_q_written + grad_k_written + grad_v_written; }
   Bytes read_bytes() const { return bytes_of(read(), element_bytes); }
   Bytes write_bytes() const { return bytes_of(written(), element_bytes); }
   Bytes bytes() const { return read_bytes() + write_bytes(); }
@@ -39,14 +53,16 @@ struct CompulsoryBound {
 };
 
 // Time as for closed_form(). `problem` is valid.
-CompulsoryBound compulsory_bound(const Problem& problem, NumberFormat dtype);
+CompulsoryBound compulsory_bound(const Problem& problem, NumberFormat dtype,
+                                 Pass pass = Pass::forward);
 
 // Query-key pairs that the mask shows, over all sequences and query heads, exactly.
 Elements visible_pairs(const Problem& problem);
 
-// FLOPs of the two matrix products over visible pairs: 2 (head_dim + head_dim_v) a pair. Products
-// over whole tiles do no fewer.
-Flops flops_useful(const Problem& problem);
+// FLOPs of the matrix products over visible pairs. Forward the two of S and O:
+// 2 (head_dim + head_dim_v) a pair. Backward the four of dV, dP, dQ and dK: twice that; computing S
+// again is one more, which who keeps P avoids. Products over whole tiles do no fewer.
+Flops flops_useful(const Problem& problem, Pass pass = Pass::forward);
 
 // What an expression says: that the algorithm it is named after moves so much (attained), that
 // every exact algorithm must (lower), or both for the best algorithm (tight).

@@ -15,7 +15,7 @@ struct NamedForm {
   HeadForm (*form)(const Schedule&);
 };
 
-constexpr std::array<NamedForm, 9> kForms{{
+constexpr std::array<NamedForm, 12> kForms{{
     {"standard", standard_form},
     {"standard-tiled", standard_tiled_form},
     {"rabe-staats", rabe_staats_form},
@@ -25,6 +25,9 @@ constexpr std::array<NamedForm, 9> kForms{{
     {"flash2", flash2_form},
     {"split-kv", split_kv_form},
     {"small-cache", small_cache_form},
+    {"standard-backward", standard_backward_form},
+    {"flash1-backward", flash1_backward_form},
+    {"flash2-backward", flash2_backward_form},
 }};
 
 const NamedForm& form_named(std::string_view algorithm) {

@@ -66,6 +66,7 @@ class CountMachine {
       case Op::allocate: return make_resident(s.result);
       case Op::release: resident_ -= tile_elements_[index(s.a)]; return;
       case Op::multiply_transposed:
+      case Op::multiply_left_transposed:
       case Op::multiply: return multiply(s);
       case Op::row_max_update:
         if (s.b.present()) {
@@ -81,7 +82,10 @@ class CountMachine {
       case Op::row_sum_update:
       case Op::scale_add:
       case Op::divide:
-      case Op::lse: return;  // neither traffic nor anything counted
+      case Op::lse:
+      case Op::row_dot:
+      case Op::softmax_gradient:
+      case Op::logits_gradient: return;  // neither traffic nor anything counted
     }
   }
 
@@ -130,7 +134,7 @@ class CountMachine {
 
   void multiply(const Statement& s) {
     const TileDecl& a = program_.tiles[index(s.a)];
-    const Int128 contraction = size(a.cols);
+    const Int128 contraction = size(s.op == Op::multiply_left_transposed ? a.rows : a.cols);
     count_.flops += repeat_ * Flops(checked_mul(2 * contraction, elements(s.result).value()));
   }
 

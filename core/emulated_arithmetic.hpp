@@ -5,6 +5,7 @@
 // or processor, but for the library's log and tanh.
 #pragma once
 
+#include "core/emulated_gradients.hpp"
 #include "core/emulated_sums.hpp"
 #include "core/numeric_operations.hpp"
 #include "core/program.hpp"
@@ -30,6 +31,11 @@ class EmulatedArithmetic {
   EmulatedArithmetic& operator=(const EmulatedArithmetic&) = delete;
 
   Matrix inputs(const numeric::Matrix<double>& values);
+  // A tensor of the forward pass that a backward pass reads; `statistics`: of one number a row.
+  Matrix left_by_forward(const numeric::Matrix<double>& values, bool statistics) {
+    const Rounder<T>& round = statistics ? statistics_ : stored_;
+    return values.unaryExpr([&](double x) { return static_cast<T>(round.of_double(x)); });
+  }
   // A number of the problem (scale, softcap, slope, sink) as the run has it.
   T constant(double value) const { return static_cast<T>(scores_.of_double(value)); }
 
@@ -47,6 +53,38 @@ class EmulatedArithmetic {
   void scale_add(Tile sum, const Matrix& factor, const Matrix& tile);
   void divide(Tile tile, const Matrix& row_sum);
   void lse(Matrix& result, const Matrix& row_max, const Matrix& row_sum);
+
+  void multiply_left_transposed(Tile sum, Tile a, Tile b, const Schedule& schedule,
+                                const numeric::ScoreRegion& region) {
+    emulated::multiply_left_transposed(sum.values, as_operand(a), as_operand(b), {schedule, region},
+                                       values_product_);
+    round_sums(sum, recipe_.values_product.sum);
+  }
+  void row_dot(Matrix& result, const Matrix& a, const Matrix& b) {
+    emulated::row_dot(result, a, b, nullptr, statistics_);
+  }
+  void row_dot_visible(Matrix& result, const Matrix& a, const Matrix& b, const Schedule& schedule,
+                       const numeric::ScoreRegion& region) {
+    const emulated::Pairs pairs{schedule, region};
+    emulated::row_dot(result, a, b, &pairs, statistics_);
+  }
+  void softmax_gradient(Matrix& dp, const Matrix& p, const Matrix& delta, const Schedule& schedule,
+                        const numeric::ScoreRegion& region) {
+    emulated::softmax_gradient(dp, p, delta, {schedule, region}, scores_);
+  }
+  void logits_gradient(Matrix& ds, const Matrix* q, const Matrix* k,
+                       const numeric::ScoreModifiers<T>& modifiers, const Schedule& schedule,
+                       const numeric::ScoreRegion& region) {
+    const bool recompute = modifiers.softcap != 0 && q != nullptr && k != nullptr;
+    Matrix products;
+    if (recompute) {
+      products = Matrix::Zero(ds.rows(), ds.cols());
+      accumulate_products<T>(products, *q, k->transpose(), scores_product_);
+    }
+    emulated::logits_gradient(ds, recompute ? &products : nullptr, modifiers, {schedule, region},
+                              scores_);
+  }
+
   // What a store leaves in HBM.
   Matrix stored(const Matrix& tile, Width width);
   // The row sum that a sink alone gives, and the natural logarithm of what row sums carry beyond

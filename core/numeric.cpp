@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <string>
 
 namespace flashbound {
 namespace {
@@ -20,12 +21,14 @@ using numeric::Matrix;
 template <class Scalar>
 struct RoundedHead {
   Matrix<Scalar> q, k, v;
+  std::map<std::string, Matrix<Scalar>> more;  // inputs of a backward pass
   numeric::ScoreModifiers<Scalar> modifiers;
   std::optional<Scalar> sink;
 };
 
 template <class Arithmetic>
-RoundedHead<typename Arithmetic::Scalar> rounded(const Head& head, Arithmetic& arithmetic) {
+RoundedHead<typename Arithmetic::Scalar> rounded(const Head& head, const BackwardInputs& backward,
+                                                 Arithmetic& arithmetic) {
   const Shape& shape = head.schedule().shape;
   RoundedHead<typename Arithmetic::Scalar> result;
   result.q = arithmetic.inputs(head.queries({0, shape.seqlen_q}));
@@ -35,6 +38,10 @@ RoundedHead<typename Arithmetic::Scalar> rounded(const Head& head, Arithmetic& a
   result.modifiers.softcap = arithmetic.constant(head.problem().softcap);
   result.modifiers.alibi_slope = arithmetic.constant(head.alibi_slope());
   if (head.sink()) result.sink = arithmetic.constant(*head.sink());
+  for (const HeadTensor& tensor : backward.tensors) {
+    const Eigen::Map<const RowMatrix> values(tensor.values.data(), tensor.rows, tensor.cols);
+    result.more[tensor.name] = arithmetic.left_by_forward(values, tensor.cols == 1);
+  }
   return result;
 }
 
@@ -78,7 +85,7 @@ class NumericMachine {
       if (tensor.name == "q") return {head_.q};
       if (tensor.name == "k") return {head_.k};
       if (tensor.name == "v") return {head_.v};
-      reject("program input", tensor.name, "q, k or v");
+      return {input(tensor)};
     }
     const std::size_t axes = tensor.axes.size();
     const Index splits = axes == 3 ? schedule_.tile.num_splits : 1;
@@ -86,6 +93,18 @@ class NumericMachine {
         filled(tensor.initial, span({tensor.axes[axes - 2], kNone}).size(),
                span({tensor.axes[axes - 1], kNone}).size());
     return Tensor(static_cast<std::size_t>(splits), matrix);
+  }
+
+  const Matrix<Scalar>& input(const TensorDecl& tensor) const {
+    const auto found = head_.more.find(tensor.name);
+    if (found == head_.more.end()) reject("program input", tensor.name, "q, k, v or given");
+    const Index rows = span({tensor.axes.front(), kNone}).size();
+    const Index cols = span({tensor.axes.back(), kNone}).size();
+    if (found->second.rows() != rows || found->second.cols() != cols) {
+      reject(tensor.name, "another shape",
+             std::to_string(rows) + " x " + std::to_string(cols) + " for this head");
+    }
+    return found->second;
   }
 
   Matrix<Scalar> filled(Content content, Index rows, Index cols) const {
@@ -139,6 +158,28 @@ class NumericMachine {
       case Op::scale_add: return arithmetic_.scale_add(roled(s.result), tile(s.a), tile(s.b));
       case Op::divide: return arithmetic_.divide(roled(s.result), tile(s.a));
       case Op::lse: return arithmetic_.lse(tile(s.result), tile(s.a), tile(s.b));
+      default: return compute_gradient(s);
+    }
+  }
+
+  void compute_gradient(const Statement& s) {
+    switch (s.op) {
+      case Op::multiply_left_transposed:
+        return arithmetic_.multiply_left_transposed(roled(s.result), roled(s.a), roled(s.b),
+                                                    schedule_, region(s.a));
+      case Op::row_dot: {
+        const bool of_scores = program_.tiles[index(s.a)].cols.axis == Axis::key;
+        if (!of_scores) return arithmetic_.row_dot(tile(s.result), tile(s.a), tile(s.b));
+        return arithmetic_.row_dot_visible(tile(s.result), tile(s.a), tile(s.b), schedule_,
+                                           region(s.a));
+      }
+      case Op::softmax_gradient:
+        return arithmetic_.softmax_gradient(tile(s.result), tile(s.a), tile(s.b), schedule_,
+                                            region(s.result));
+      case Op::logits_gradient:
+        return arithmetic_.logits_gradient(tile(s.result), s.a.present() ? &tile(s.a) : nullptr,
+                                           s.b.present() ? &tile(s.b) : nullptr, head_.modifiers,
+                                           schedule_, region(s.result));
       default: return;  // validate() leaves no other
     }
   }
@@ -219,9 +260,10 @@ class NumericMachine {
 
 template <class Arithmetic>
 NumericRun run(Arithmetic& arithmetic, const Program& program, const Problem& problem,
-               const Tile& tile, const Inputs& inputs, const Sequence& sequence, Index head) {
+               const Tile& tile, const Inputs& inputs, const BackwardInputs& backward,
+               const Sequence& sequence, Index head) {
   const Schedule schedule = schedule_for(problem, tile, sequence);
-  const auto operands = rounded(Head(problem, inputs, sequence, head), arithmetic);
+  const auto operands = rounded(Head(problem, inputs, sequence, head), backward, arithmetic);
   return NumericMachine<Arithmetic>(program, schedule, operands, arithmetic).run();
 }
 
@@ -243,11 +285,16 @@ std::optional<double> NumericRun::lse(Index row) const {
 }
 
 NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
-                       const Inputs& inputs, const Sequence& sequence, Index head,
-                       const Recipe& recipe, std::uint64_t seed) {
+                       const Inputs& inputs, const BackwardInputs& backward,
+                       const Sequence& sequence, Index head, const Recipe& recipe,
+                       std::uint64_t seed) {
   validate(recipe);
+  if (!backward.tensors.empty() && recipe.weight_offset_log2 != 0) {
+    reject("recipe weight_offset_log2", std::to_string(recipe.weight_offset_log2),
+           "0 in a backward pass, whose weights are not divided by their sum");
+  }
   const auto with = [&](auto&& arithmetic) {
-    return run(arithmetic, program, problem, tile, inputs, sequence, head);
+    return run(arithmetic, program, problem, tile, inputs, backward, sequence, head);
   };
   if (recipe.values_product.order == SumOrder::any) {
     const bool fp32 = recipe.inputs == float_format(NumberFormat::fp32);
@@ -259,8 +306,28 @@ NumericRun run_numeric(const Program& program, const Problem& problem, const Til
 
 NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
                        const Inputs& inputs, const Sequence& sequence, Index head,
+                       const Recipe& recipe, std::uint64_t seed) {
+  return run_numeric(program, problem, tile, inputs, {}, sequence, head, recipe, seed);
+}
+
+const HeadTensor* BackwardInputs::find(std::string_view name) const {
+  for (const HeadTensor& tensor : tensors) {
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
+
+NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
+                       const Inputs& inputs, const Sequence& sequence, Index head,
                        NumberFormat format) {
-  return run_numeric(program, problem, tile, inputs, sequence, head, uniform_recipe(format));
+  return run_numeric(program, problem, tile, inputs, {}, sequence, head, uniform_recipe(format));
+}
+
+NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
+                       const Inputs& inputs, const BackwardInputs& backward,
+                       const Sequence& sequence, Index head, NumberFormat format) {
+  return run_numeric(program, problem, tile, inputs, backward, sequence, head,
+                     uniform_recipe(format));
 }
 
 }  // namespace flashbound

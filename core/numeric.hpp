@@ -42,6 +42,15 @@ struct NumericRun {
   std::optional<double> lse(Index row) const;
 };
 
+// What a backward program reads beside Q, K and V, for one query head: grad_o, and of o, lse,
+// row_max, row_sum and p what the forward pass left. Named as the programs name their inputs.
+struct BackwardInputs {
+  std::vector<HeadTensor> tensors;
+
+  // nullptr when it has no such tensor.
+  const HeadTensor* find(std::string_view name) const;
+};
+
 // Runs `program` on query head `head` of `sequence` in the arithmetic of `recipe`. Inputs are those
 // of rounded_inputs() (core/quantization.hpp); any others are rounded to its format on the way in.
 // `seed` is that of stochastic rounding. In the recipes fp64 and fp32 sums within a matrix product
@@ -53,5 +62,17 @@ NumericRun run_numeric(const Program& program, const Problem& problem, const Til
 NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
                        const Inputs& inputs, const Sequence& sequence, Index head,
                        NumberFormat format);
+// The same for a backward program, whose outputs are grad_q, grad_k and grad_v: one query head's,
+// which a group has yet to add up. What the forward pass left is rounded to the formats that the
+// recipe stores it in. Throws ConfigError when `backward` lacks an input or its shape is another,
+// for a softcap that the program knows nothing about (standard-backward), and for a recipe whose
+// weights have an offset.
+NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
+                       const Inputs& inputs, const BackwardInputs& backward,
+                       const Sequence& sequence, Index head, const Recipe& recipe,
+                       std::uint64_t seed = 0);
+NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,
+                       const Inputs& inputs, const BackwardInputs& backward,
+                       const Sequence& sequence, Index head, NumberFormat format);
 
 }  // namespace flashbound

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/numeric_events.hpp"
+#include "core/numeric_gradient_operations.hpp"
 #include "core/numeric_operations.hpp"
 #include "core/roled_tile.hpp"
 
@@ -16,6 +17,10 @@ class PlainArithmetic {
   using Tile = RoledTile<T>;
 
   Matrix inputs(const numeric::Matrix<double>& values) { return values.template cast<T>(); }
+  // A tensor of the forward pass that a backward pass reads; `statistics`: of one number a row.
+  Matrix left_by_forward(const numeric::Matrix<double>& values, bool /*statistics*/) {
+    return inputs(values);
+  }
   T constant(double value) const { return static_cast<T>(value); }
 
   void multiply_transposed(Tile sum, Tile a, Tile b) {
@@ -47,6 +52,27 @@ class PlainArithmetic {
   void lse(Matrix& result, const Matrix& row_max, const Matrix& row_sum) {
     numeric::lse(result, row_max, row_sum);
   }
+  void multiply_left_transposed(Tile sum, Tile a, Tile b, const Schedule& schedule,
+                                const numeric::ScoreRegion& region) {
+    numeric::multiply_left_transposed(sum.values, a.values, b.values, schedule, region);
+  }
+  void row_dot(Matrix& result, const Matrix& a, const Matrix& b) {
+    result = a.cwiseProduct(b).rowwise().sum();
+  }
+  void row_dot_visible(Matrix& result, const Matrix& a, const Matrix& b, const Schedule& schedule,
+                       const numeric::ScoreRegion& region) {
+    numeric::row_dot_visible(result, a, b, schedule, region);
+  }
+  void softmax_gradient(Matrix& dp, const Matrix& p, const Matrix& delta, const Schedule& schedule,
+                        const numeric::ScoreRegion& region) {
+    numeric::softmax_gradient(dp, p, delta, schedule, region);
+  }
+  void logits_gradient(Matrix& ds, const Matrix* q, const Matrix* k,
+                       const numeric::ScoreModifiers<T>& modifiers, const Schedule& schedule,
+                       const numeric::ScoreRegion& region) {
+    numeric::logits_gradient(ds, q, k, modifiers, schedule, region);
+  }
+
   const Matrix& stored(const Matrix& tile, Width /*width*/) const { return tile; }
   T sink_sum() const { return 1; }
   double log_weight_offset() const { return 0; }

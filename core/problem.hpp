@@ -53,6 +53,9 @@ struct Sequence {
   friend bool operator==(const Sequence&, const Sequence&) = default;
 };
 
+// Which way through attention: from Q, K and V to O, or from dO back to dQ, dK and dV.
+enum class Pass { forward, backward };
+
 // Whether lengths, batch and heads of zero are legal input (they are to compute, not to count).
 enum class Emptiness { allowed, rejected };
 

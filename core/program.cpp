@@ -2,6 +2,7 @@
 
 #include "core/errors.hpp"
 #include "core/program_names.hpp"
+#include "core/program_shapes.hpp"
 
 #include <cstddef>
 #include <set>
@@ -205,50 +206,17 @@ class Validator {
     if (own_.count(s.a.tile) == 0) fail("tile '" + tile.name + "' belongs to an outer scope");
   }
 
-  void require_shape(const TileDecl& tile, const Extent& rows, const Extent& cols) const {
-    if (!(tile.rows == rows && tile.cols == cols)) {
-      fail("the shape of tile '" + tile.name + "' does not fit the others");
-    }
+  const TileDecl* use_if(Takes takes, const Operand& operand) const {
+    if (takes == Takes::nothing) return nullptr;
+    return takes == Takes::always || operand.present() ? &use(operand) : nullptr;
   }
 
   void visit_computation(const Statement& s) const {
-    const TileDecl& r = use(s.result);
-    const Extent column{Axis::one, kNone};
-    if (s.op == Op::logits) {
-      if (r.rows.axis != Axis::query || r.cols.axis != Axis::key) {
-        fail("tile '" + r.name + "' is not a tile of scores");
-      }
-      return;
-    }
-    const TileDecl& a = use(s.a);
-    switch (s.op) {
-      case Op::multiply_transposed: {
-        const TileDecl& b = use(s.b);
-        require_shape(r, a.rows, b.rows);
-        return require_shape(b, b.rows, a.cols);
-      }
-      case Op::multiply: {
-        const TileDecl& b = use(s.b);
-        require_shape(r, a.rows, b.cols);
-        return require_shape(b, a.cols, b.cols);
-      }
-      case Op::row_max_update:
-        require_shape(r, a.rows, column);
-        if (s.b.present()) require_shape(use(s.b), a.rows, column);
-        return;
-      case Op::row_sum_update: return require_shape(r, a.rows, column);
-      case Op::exponentiate:
-      case Op::rescale:
-      case Op::divide: return require_shape(a, r.rows, column);
-      case Op::scale_add:
-        require_shape(a, r.rows, column);
-        return require_shape(use(s.b), r.rows, r.cols);
-      case Op::lse:
-        require_shape(a, r.rows, column);
-        require_shape(r, r.rows, column);
-        return require_shape(use(s.b), r.rows, column);
-      default: fail("not a computation");
-    }
+    const TileDecl& result = use(s.result);
+    const TileDecl* a = use_if(takes_a(s.op), s.a);
+    const TileDecl* b = use_if(takes_b(s.op), s.b);
+    const std::string wrong = misfit(s.op, result, a, b);
+    if (!wrong.empty()) fail(wrong);
   }
 
   const Program& program_;

@@ -98,6 +98,12 @@ enum class Op {
   scale_add,            // result += diag(a) b
   divide,               // result = diag(a)^-1 result; rows with a = 0 become 0
   lse,                  // result = a + log b, with a row maxima and b row sums
+  // Of the backward pass.
+  multiply_left_transposed,  // result += a^T b
+  row_dot,                   // result = row sums of a o b
+  softmax_gradient,  // result = a o (result - b), 0 where masked; a = P, b = delta; in place
+  logits_gradient,   // result = result o d logit / d (q k^T), 0 where masked; in place. With
+                     // a = Q, b = K of the scores, or neither: then no softcap is known
 };
 
 // A tile, or with `copy` the copy of a copied tile that belongs to that loop's block.

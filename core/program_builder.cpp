@@ -15,12 +15,24 @@ TensorRef ProgramBuilder::lse_output() {
                  .axes = {Axis::query, Axis::one}});
 }
 
+TensorRef ProgramBuilder::gradient(const std::string& name, std::vector<Axis> axes,
+                                   Content initial) {
+  return tensor({name, TensorRole::output, Width::data, initial, std::move(axes)});
+}
+
 TensorRef ProgramBuilder::intermediate_scores(const std::string& name) {
   return tensor({.name = name, .role = TensorRole::intermediate, .axes = {Axis::query, Axis::key}});
 }
 
 TensorRef ProgramBuilder::input(const std::string& name, std::vector<Axis> axes) {
   return tensor({name, TensorRole::input, Width::data, Content::undefined, std::move(axes)});
+}
+
+TensorRef ProgramBuilder::row_input(const std::string& name) {
+  return tensor({.name = name,
+                 .role = TensorRole::input,
+                 .width = Width::statistic,
+                 .axes = {Axis::query, Axis::one}});
 }
 
 TensorRef ProgramBuilder::tensor(TensorDecl declaration) {
@@ -103,6 +115,10 @@ void ProgramBuilder::multiply(TileRef sum, TileRef a, TileRef b) {
   add({.op = Op::multiply, .result = sum.operand, .a = a.operand, .b = b.operand});
 }
 
+void ProgramBuilder::multiply_left_transposed(TileRef sum, TileRef a, TileRef b) {
+  add({.op = Op::multiply_left_transposed, .result = sum.operand, .a = a.operand, .b = b.operand});
+}
+
 void ProgramBuilder::logits(TileRef scores) { add({.op = Op::logits, .result = scores.operand}); }
 
 TileRef ProgramBuilder::row_max_update(TileRef row_max, TileRef scores) {
@@ -143,6 +159,27 @@ TileRef ProgramBuilder::lse(RowState row) {
   const TileRef result = zeros("lse", TileRole::statistic, declaration(row.max).rows, kColumn);
   add({.op = Op::lse, .result = result.operand, .a = row.max.operand, .b = row.sum.operand});
   return result;
+}
+
+TileRef ProgramBuilder::row_dot(const std::string& name, TileRef a, TileRef b) {
+  const TileRef result = zeros(name, TileRole::statistic, declaration(a).rows, kColumn);
+  add({.op = Op::row_dot, .result = result.operand, .a = a.operand, .b = b.operand});
+  return result;
+}
+
+void ProgramBuilder::softmax_gradient(TileRef gradients, TileRef probabilities, TileRef delta) {
+  add({.op = Op::softmax_gradient,
+       .result = gradients.operand,
+       .a = probabilities.operand,
+       .b = delta.operand});
+}
+
+void ProgramBuilder::logits_gradient(TileRef gradients) {
+  add({.op = Op::logits_gradient, .result = gradients.operand});
+}
+
+void ProgramBuilder::logits_gradient(TileRef gradients, TileRef q, TileRef k) {
+  add({.op = Op::logits_gradient, .result = gradients.operand, .a = q.operand, .b = k.operand});
 }
 
 TileRef ProgramBuilder::update_rows(RowState row, TileRef s) {

@@ -52,8 +52,12 @@ class ProgramBuilder {
   // kernel writes for another.
   TensorRef o();
   TensorRef lse_output();
+  // dQ, dK or dV: as wide as the data, `initial` before the first kernel.
+  TensorRef gradient(const std::string& name, std::vector<Axis> axes,
+                     Content initial = Content::undefined);
   TensorRef intermediate_scores(const std::string& name);
   TensorRef input(const std::string& name, std::vector<Axis> axes);
+  TensorRef row_input(const std::string& name);  // a row statistic that another pass left
   TensorRef tensor(TensorDecl declaration);
 
   using Body = std::function<void()>;
@@ -73,6 +77,7 @@ class ProgramBuilder {
   TileRef scores(TileRef q, TileRef k);  // q k^T in a tile of its own, no scale or mask yet
   void multiply_transposed(TileRef sum, TileRef a, TileRef b);
   void multiply(TileRef sum, TileRef a, TileRef b);
+  void multiply_left_transposed(TileRef sum, TileRef a, TileRef b);  // sum += a^T b
   void logits(TileRef scores);
   // m = max(m, row maxima); returns exp(m_old - m).
   TileRef row_max_update(TileRef row_max, TileRef scores);
@@ -83,6 +88,12 @@ class ProgramBuilder {
   void scale_add(TileRef sum, TileRef factor, TileRef tile);
   void divide(TileRef tile, TileRef row_sum);
   TileRef lse(RowState row);
+
+  TileRef row_dot(const std::string& name, TileRef a, TileRef b);  // a column of row sums of a o b
+  // dP in `gradients` becomes dL; dL becomes dS, given Q and K where softcap must be known.
+  void softmax_gradient(TileRef gradients, TileRef probabilities, TileRef delta);
+  void logits_gradient(TileRef gradients);
+  void logits_gradient(TileRef gradients, TileRef q, TileRef k);
 
   // m and l over the logits in `s`, which become exp(s - m); returns the factor exp(m_old - m).
   TileRef update_rows(RowState row, TileRef s);

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 3> kTensorRoles{"input", "intermediate", 
 constexpr std::array<std::string_view, 5> kContents{"undefined", "zero", "negative_infinity",
                                                     "sink_max", "sink_sum"};
 constexpr std::array<std::string_view, 3> kWidths{"data", "statistic", "partial"};
-constexpr std::array<std::string_view, 16> kOps{"kernel",
+constexpr std::array<std::string_view, 20> kOps{"kernel",
                                                 "loop",
                                                 "load",
                                                 "store",
@@ -34,7 +34,11 @@ constexpr std::array<std::string_view, 16> kOps{"kernel",
                                                 "row_sum_update",
                                                 "scale_add",
                                                 "divide",
-                                                "lse"};
+                                                "lse",
+                                                "multiply_left_transposed",
+                                                "row_dot",
+                                                "softmax_gradient",
+                                                "logits_gradient"};
 
 template <class Enum, std::size_t n>
 bool find(const std::array<std::string_view, n>& names, std::string_view text, Enum& value) {

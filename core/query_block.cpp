@@ -20,13 +20,14 @@ RowMatrix gather(const TensorView<const double>& tensor, Index batch, Index head
 Interval shifted(Interval rows, Index by) { return {rows.begin + by, rows.end + by}; }
 
 // Turns q k^T of one block of keys into logits.
-void modify(const Head& head, const QueryBlock& block, const Block& keys, RowMatrix& products) {
+void modify(const Head& head, Interval rows, const Block& keys, RowMatrix& products,
+            RowMatrix* slopes) {
   const Problem& problem = head.problem();
   const Schedule& schedule = head.schedule();
   const double scale = softmax_scale(problem);
   const Index offset = schedule.shape.seqlen_kv - schedule.shape.seqlen_q;
   for (Index r = 0; r < products.rows(); ++r) {
-    const Index query = block.rows.begin + r;
+    const Index query = rows.begin + r;
     for (Index c = 0; c < products.cols(); ++c) {
       const Index key = keys.span.begin + c;
       double& logit = products(r, c);
@@ -35,7 +36,13 @@ void modify(const Head& head, const QueryBlock& block, const Block& keys, RowMat
         continue;
       }
       logit *= scale;
-      if (problem.softcap > 0) logit = problem.softcap * std::tanh(logit / problem.softcap);
+      double slope = scale;
+      if (problem.softcap > 0) {
+        const double capped = std::tanh(logit / problem.softcap);
+        logit = problem.softcap * capped;
+        slope *= (1 - capped) * (1 + capped);
+      }
+      if (slopes != nullptr) (*slopes)(r, c) = slope;
       if (head.alibi_slope() != 0) {
         logit -= head.alibi_slope() * static_cast<double>(std::abs(query + offset - key));
       }
@@ -78,8 +85,9 @@ Head::Head(const Problem& problem, const Inputs& inputs, const Sequence& sequenc
   if (!problem.sink.empty()) sink_ = problem.sink[h];
 }
 
-RowMatrix Head::queries(Interval rows) const {
-  return gather(inputs_->q, sequence_.batch, head_, shifted(rows, sequence_.q_begin));
+RowMatrix Head::queries(Interval rows) const { return query_rows(inputs_->q, rows); }
+RowMatrix Head::query_rows(const TensorView<const double>& tensor, Interval rows) const {
+  return gather(tensor, sequence_.batch, head_, shifted(rows, sequence_.q_begin));
 }
 RowMatrix Head::keys(Interval rows) const {
   return gather(inputs_->k, sequence_.batch, head_ / q_heads_per_kv_head(*problem_),
@@ -88,6 +96,14 @@ RowMatrix Head::keys(Interval rows) const {
 RowMatrix Head::values(Interval rows) const {
   return gather(inputs_->v, sequence_.batch, head_ / q_heads_per_kv_head(*problem_),
                 shifted(rows, sequence_.kv_begin));
+}
+
+RowMatrix block_logits(const Head& head, Interval rows, const Block& keys, RowMatrix* slopes) {
+  if (slopes != nullptr) *slopes = RowMatrix::Zero(rows.size(), keys.span.size());
+  RowMatrix logits;
+  logits.noalias() = head.queries(rows) * head.keys(keys.span).transpose();
+  modify(head, rows, keys, logits, slopes);
+  return logits;
 }
 
 QueryBlock query_block(const Head& head, Index i) {
@@ -100,12 +116,9 @@ QueryBlock query_block(const Head& head, Index i) {
   }
   block.logits = RowMatrix::Constant(block.rows.size(), block.keys.size(),
                                      -std::numeric_limits<double>::infinity());
-  const RowMatrix q = head.queries(block.rows);
-  RowMatrix products;
   for (const Block& keys : block.blocks) {
-    products.noalias() = q * head.keys(keys.span).transpose();
-    modify(head, block, keys, products);
-    block.logits.middleCols(block.column(keys), keys.span.size()) = products;
+    block.logits.middleCols(block.column(keys), keys.span.size()) =
+        block_logits(head, block.rows, keys);
   }
   return block;
 }

@@ -32,6 +32,8 @@ class Head {
   RowMatrix queries(Interval rows) const;
   RowMatrix keys(Interval rows) const;
   RowMatrix values(Interval rows) const;
+  // The same rows as queries(), of another tensor of num_heads_q heads: O, dO.
+  RowMatrix query_rows(const TensorView<const double>& tensor, Interval rows) const;
 
  private:
   const Problem* problem_;
@@ -52,7 +54,12 @@ struct QueryBlock {
   Index column(const Block& block) const { return block.span.begin - keys.begin; }
 };
 
-// Logits of query block i, by the definition: scale, softcap, ALiBi, mask.
+// Logits of `rows` over one block of keys, by the definition: scale, softcap, ALiBi, mask. With
+// `slopes`, also d logit / d (q k^T), which is 0 where the mask hides the pair.
+RowMatrix block_logits(const Head& head, Interval rows, const Block& keys,
+                       RowMatrix* slopes = nullptr);
+
+// Logits of query block i.
 QueryBlock query_block(const Head& head, Index i);
 
 // Adds weights x values(v) over the visible pairs to `sum`, where `weights` has the columns of

@@ -20,13 +20,6 @@ std::string to_string(const std::array<Index, 4>& shape) {
   return text + ")";
 }
 
-void require_shape(const char* field, const TensorView<const double>& tensor,
-                   const std::array<Index, 4>& shape) {
-  if (tensor.shape != shape) {
-    reject(field, "shape " + to_string(tensor.shape), "of shape " + to_string(shape));
-  }
-}
-
 // One block of queries: the unit of work, always computed alike.
 struct BlockOutput {
   RowMatrix o;
@@ -59,6 +52,13 @@ struct Part {
 };
 
 }  // namespace
+
+void require_shape(const char* field, const TensorView<const double>& tensor,
+                   const std::array<Index, 4>& shape) {
+  if (tensor.shape != shape) {
+    reject(field, "shape " + to_string(tensor.shape), "of shape " + to_string(shape));
+  }
+}
 
 void validate(const Problem& problem, const Inputs& inputs) {
   const Problem& p = problem;

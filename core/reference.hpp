@@ -7,6 +7,8 @@
 #include "core/query_block.hpp"
 #include "core/tensor.hpp"
 
+#include <array>
+
 namespace flashbound {
 
 struct Attention {
@@ -19,7 +21,10 @@ struct HeadOutput {
   Eigen::VectorXd lse;  // seqlen_q
 };
 
-// Throws ConfigError naming the input whose shape is not the problem's.
+// Throws ConfigError naming the tensor `field` if its shape is another.
+void require_shape(const char* field, const TensorView<const double>& tensor,
+                   const std::array<Index, 4>& shape);
+// The same for the inputs, whose shapes are the problem's.
 void validate(const Problem& problem, const Inputs& inputs);
 
 // All heads of all sequences. Lengths of zero are legal; an infinite logit makes its row NaN. The

@@ -4,6 +4,7 @@
 #include "experiments/problem_options.hpp"
 #include "experiments/results.hpp"
 
+#include <span>
 #include <string>
 
 namespace flashbound {
@@ -51,8 +52,13 @@ CountRequest count_request(const Options& options) {
     if (request.sram->value() < 1) reject("sram", options.text("sram"), "at least 1 byte");
   }
   const std::string algorithm = options.text("algorithm");
+  const auto add_all = [&](std::span<const Algorithm> all) {
+    for (const Algorithm& one : all) request.algorithms.push_back(&one);
+  };
   if (algorithm == "all") {
-    for (const Algorithm& one : algorithms()) request.algorithms.push_back(&one);
+    add_all(algorithms());
+  } else if (algorithm == "forward" || algorithm == "backward") {
+    add_all(algorithms(algorithm == "forward" ? Pass::forward : Pass::backward));
   } else {
     request.algorithms.push_back(&algorithm_named(algorithm));
   }

@@ -36,7 +36,8 @@ constexpr std::string_view kFiles = "Files";
 constexpr std::string_view kRun = "Run and output";
 
 constexpr auto kOptions = std::to_array<OptionText>({
-    {"algorithm", "NAME", "all", "algorithm to count, or all (see list)", kCount, kProblem},
+    {"algorithm", "NAME", "forward", "algorithm to count, or forward, backward, all (see list)",
+     kCount, kProblem},
     {"problem", "NAME", "all", "one of verify's problems, or all (see list)", kVerify, kProblem},
     {"batch", "N", "1", "sequences in the batch, 1 to 2^24", kModels, kProblem},
     {"num-heads", "N", "1", "query and key/value heads, 1 to 65536", kModels, kProblem},

@@ -22,8 +22,8 @@ constexpr Index kMachineBlocksQuick = Index{1} << 20;
 // In a table: the row of two methods that agree.
 constexpr const char* kBothMethods = "closed-form = machine";
 
-// What does not depend on the algorithm.
-Row common_row(const Document& document, const CountRequest& request) {
+// What does not depend on the algorithm but for its pass.
+Row common_row(const Document& document, const CountRequest& request, Pass pass) {
   Row row;
   const Problem& p = request.problem;
   const auto integer = [&](std::string_view column, Int128 value) {
@@ -39,8 +39,8 @@ Row common_row(const Document& document, const CountRequest& request) {
   set(document, row, "boundary", std::string("hbm"));
   set(document, row, "footprint", std::string(name(request.footprint)));
   if (request.sram) integer("sram_bytes", request.sram->value());
-  integer("lower_bound_bytes", compulsory_bound(p, request.dtype).bytes().value());
-  integer("flops_useful", flashbound::flops_useful(p).value());
+  integer("lower_bound_bytes", compulsory_bound(p, request.dtype, pass).bytes().value());
+  integer("flops_useful", flashbound::flops_useful(p, pass).value());
   return row;
 }
 
@@ -127,11 +127,11 @@ void count_algorithm(const CountRequest& request, const Algorithm& algorithm, Ou
   }
   const bool agree = counts.size() < 2 || counts[0].second == counts[1].second;
   const bool skipped = counts.size() < request.methods.size();
-  const Bytes lower_bound = compulsory_bound(p, request.dtype).bytes();
+  const Bytes lower_bound = compulsory_bound(p, request.dtype, algorithm.pass).bytes();
   const bool one_row = request.for_people && agree && counts.size() == 2;
   if (one_row) counts.pop_back();
   for (const auto& [method, counted] : counts) {
-    Row row = common_row(outcome.document, request);
+    Row row = common_row(outcome.document, request, algorithm.pass);
     set(outcome.document, row, "algorithm", std::string(algorithm.name));
     set(outcome.document, row, "method",
         std::string(one_row                          ? kBothMethods
@@ -145,7 +145,7 @@ void count_algorithm(const CountRequest& request, const Algorithm& algorithm, Ou
                      .kernel_total();
     }
     set(outcome.document, row, "sram_peak_bytes", required.value());
-    row.extra_json += published_json(request);
+    if (algorithm.pass == Pass::forward) row.extra_json += published_json(request);
     Verdict verdict = verdict_on(request, required, agree);
     if (skipped && verdict.reason.empty()) {
       verdict.reason = "too many blocks to run the machine beside it (--method machine insists)";

@@ -107,9 +107,11 @@ void run_numerics(const std::vector<NumericTarget>& targets, const ParallelFor& 
   for (std::size_t t = 0; t < targets.size(); ++t) {
     // Heads of one problem follow each other and share its rows.
     const bool same_problem = t > 0 && targets[t].name == targets[t - 1].name;
-    if (same_problem) rows -= algorithms().size() * std::size(kArithmetics);
+    if (same_problem) rows -= algorithms(Pass::forward).size() * std::size(kArithmetics);
     for (const NumberFormat format : kArithmetics) {
-      for (const Algorithm& a : algorithms()) jobs.push_back({&targets[t], &a, format, rows++});
+      for (const Algorithm& a : algorithms(Pass::forward)) {
+        jobs.push_back({&targets[t], &a, format, rows++});
+      }
     }
   }
   Results results(jobs.size());
@@ -145,7 +147,7 @@ Index verify_step_count(const VerifyPlan& plan) {
     heads += static_cast<std::size_t>(p.problem.num_heads_q);
   }
   const std::size_t counts = (plan.problems.size() + plan.recorded.size()) * algorithms().size();
-  const std::size_t numerics = heads * algorithms().size() * std::size(kArithmetics);
+  const std::size_t numerics = heads * algorithms(Pass::forward).size() * std::size(kArithmetics);
   return static_cast<Index>(counts + numerics + heads);  // and one step a reference
 }
 

@@ -2,12 +2,13 @@
 #include "core/programs.hpp"
 
 #include <array>
+#include <cstddef>
 #include <string>
 
 namespace flashbound {
 namespace {
 
-constexpr std::array<Algorithm, 9> kAlgorithms{{
+constexpr std::array<Algorithm, 12> kAlgorithms{{
     {"standard", "scores, softmax and product as three kernels, each operand streamed once",
      "Dao et al. 2022 (arXiv 2205.14135), Algorithm 0", standard_program},
     {"standard-tiled", "the three kernels with products and softmax in blocks",
@@ -27,11 +28,29 @@ constexpr std::array<Algorithm, 9> kAlgorithms{{
      "Dao, Haziza, Massa & Sizov 2023, Flash-Decoding", split_kv_program},
     {"small-cache", "for M < d^2: blocked products, each score spilled once",
      "Saha & Ye 2024 (arXiv 2402.07443)", small_cache_program},
+    {"standard-backward", "backward: gradients from a kept P, each operand streamed once",
+     "Dao et al. 2022 (arXiv 2205.14135), Algorithm 3", standard_backward_program, Pass::backward},
+    {"flash1-backward", "backward: keys outer; P recomputed, dQ travels at every step",
+     "Dao et al. 2022, Algorithm 4", flash1_backward_program, Pass::backward},
+    {"flash2-backward", "backward: flash1-backward from lse, with delta computed once",
+     "Dao 2023 (arXiv 2307.08691), Algorithm 2", flash2_backward_program, Pass::backward},
 }};
+
+// The forward ones come first.
+constexpr auto kFirstBackward = [] {
+  std::size_t at = 0;
+  while (at < kAlgorithms.size() && kAlgorithms[at].pass == Pass::forward) ++at;
+  return at;
+}();
 
 }  // namespace
 
 std::span<const Algorithm> algorithms() { return kAlgorithms; }
+
+std::span<const Algorithm> algorithms(Pass pass) {
+  return pass == Pass::forward ? algorithms().first(kFirstBackward)
+                               : algorithms().subspan(kFirstBackward);
+}
 
 const Algorithm& algorithm_named(std::string_view name) {
   std::string names;

@@ -52,6 +52,35 @@ class Counts(CommandTest):
         self.check_published(130, 576, 1, 1, 128, 7, "fp64", 8)
         self.check_published(1, 1, 1, 1, 64, 64, "fp8e4m3", 1)
 
+    def test_the_published_backward_formulas(self):
+        """Dao et al. 2022, Algorithms 3 and 4; Dao 2023, Algorithm 2. dQ, dK and dV are written."""
+        n, d, tc, heads = 640, 48, 8, 6
+        words = f"--seqlen {n} --head-dim {d} --num-heads {heads} --block-kv 80 --dtype fp16"
+        published = {
+            "standard-backward": (7 * n * n + 8 * n * d, 0, 4),
+            "flash1-backward": (4 * n * d + 5 * n * d * tc, 2 * n * tc, 5),
+            "flash2-backward": (6 * n * d + 4 * n * d * tc, n + 2 * n * tc, 5),
+        }
+        rows = self.rows(*words.split(), "--algorithm", "backward")
+        self.assertEqual({row["algorithm"] for row in rows}, set(published))
+        for row in rows:
+            data, statistics, products = published[row["algorithm"]]
+            self.assertEqual(row["hbm_bytes"], heads * (2 * data + 4 * statistics))
+            self.assertEqual(row["flops"], heads * products * 2 * n * n * d)
+            self.assertEqual(row["lower_bound_bytes"], heads * 2 * 7 * n * d)
+            self.assertEqual(row["flops_useful"], heads * 4 * 2 * n * n * d)
+            self.assertEqual(row["status"], "ok")
+
+    def test_the_forward_pass_is_counted_unless_asked(self):
+        def algorithms(*words):
+            return {row["algorithm"] for row in self.rows("--seqlen", "64", *words)}
+
+        forward = algorithms()
+        self.assertEqual(forward, algorithms("--algorithm", "forward"))
+        backward = algorithms("--algorithm", "backward")
+        self.assertEqual(len(forward) + len(backward), 12)
+        self.assertEqual(forward | backward, algorithms("--algorithm", "all"))
+
     def test_counts_beyond_64_bits_are_exact(self):
         self.check_published(2**24, 128, 64, 16, 64, 64, "fp16", 2)
         row = self.rows(*"--seqlen 4294967296 --batch 16777216 --num-heads 65536".split())[0]
@@ -152,7 +181,7 @@ class Verify(CommandTest):
         rows = json.loads("{" + texts[0])["rows"]
         self.assertEqual({row["status"] for row in rows}, {"pass"})
         self.assertEqual({row["problem"] for row in rows}, {"minilm-layer0"})
-        self.assertEqual(len({row["algorithm"] for row in rows}), 9)
+        self.assertEqual(len({row["algorithm"] for row in rows}), 12)
         for row in rows:
             self.assertLessEqual(row["worst_difference"], row["allowed_difference"])
 

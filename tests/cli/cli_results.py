@@ -86,7 +86,7 @@ class Help(CommandTest):
         for row in rows:
             kinds.setdefault(row["kind"], []).append(row["name"])
         self.assertLessEqual({"algorithm", "kernel", "format", "problem"}, set(kinds))
-        self.assertEqual(len(kinds["algorithm"]), 9)
+        self.assertEqual(len(kinds["algorithm"]), 12)
         self.assertIn("minilm-layer5", kinds["problem"])
         for name in kinds["algorithm"]:
             self.succeed("count", "--seqlen", "64", "--algorithm", name)

@@ -3,15 +3,16 @@
 // public reports and our own additions, S for rows of core/README.md, semantics.
 //
 // Forward behaviour is what these cases are about; where a report concerns the backward pass, its
-// problem is here and its forward output is checked. Sizes that did not matter are cut. Where a
-// length or a batch overflowed an index it keeps its size beside a short other one (A4, A5, A6,
-// A7): every index here is 64 bits wide, and products of both lengths are the counts' tests.
+// problem is here and its forward output is checked; gradient_cases.hpp checks the gradients. Sizes
+// that did not matter are cut. Where a length or a batch overflowed an index it keeps its size
+// beside a short other one (A4, A5, A6, A7): every index here is 64 bits wide, and products of both
+// lengths are the counts' tests.
 //
 //   not here   why
 //   A8         memory layout of the inputs: reference_test.cpp ("A8: strides ...")
 //   A16        64-bit offsets: attention_cases_test.cpp, on sparse memory
 //   A17        a cache longer than its sequence: attention_cases_test.cpp, as a strided view
-//   A27        overflow of a gradient accumulator: there is no backward pass yet (A6 has the batch)
+//   A27        overflow of a gradient accumulator: gradient_cases.hpp (A6 has the batch)
 //   A28, A35   repeated runs are bit-equal: reference_test.cpp ("A28 A35: ...")
 //   A42        dropout: the core has none
 //   A9         its pages: the core has none; two sequences that both must be written are here

@@ -101,6 +101,10 @@ TEST_SUITE("core.bounds") {
       CHECK(bound.v_read == Elements(heads_kv * all.keys * problem.head_dim_v));
       CHECK(bound.o_written == Elements(heads_q * all.rows * problem.head_dim_v));
       CHECK(bound.read_bytes() == 2 * Bytes(bound.read().value()));
+      const CompulsoryBound back = compulsory_bound(problem, NumberFormat::fp16, Pass::backward);
+      CHECK(back.read() == bound.read() + bound.o_written);  // dO has the shape of O
+      CHECK(back.written() == bound.read());                 // dQ, dK and dV those of Q, K and V
+      CHECK((bound.grad_o_read == Elements() && back.o_written == Elements()));
       CHECK(visible_pairs(problem) == Elements(heads_q * all.pairs));
       CHECK(flops_useful(problem) ==
             Flops(heads_q * all.pairs * 2 * (problem.head_dim + problem.head_dim_v)));
@@ -113,13 +117,13 @@ TEST_SUITE("core.bounds") {
       const Problem problem = random_problem(engine);
       CAPTURE(repeat);
       const Tile tile{.block_q = between(engine, 1, 24), .block_kv = between(engine, 1, 24)};
-      const CompulsoryBound bound = compulsory_bound(problem, NumberFormat::fp16);
       for (const Algorithm& algorithm : algorithms()) {
         CAPTURE(algorithm.name);
+        const CompulsoryBound bound = compulsory_bound(problem, NumberFormat::fp16, algorithm.pass);
         const IoCount count = closed_form(algorithm.name, problem, tile, NumberFormat::fp16);
         CHECK(hbm_read_bytes(count) >= bound.read_bytes());
         CHECK(hbm_write_bytes(count) >= bound.write_bytes());
-        CHECK(count.flops >= flops_useful(problem));
+        CHECK(count.flops >= flops_useful(problem, algorithm.pass));
       }
     }
   }

@@ -176,9 +176,8 @@ TEST_SUITE("core.closed_form") {
       const Problem masked = with_uniform_mask(random.problem, 40, 50, 0);
       const IoCount count = fp16_count(algorithm, masked, random.tile);
       if (algorithm.starts_with("standard")) return;
-      const Elements k = algorithm.starts_with("flash1")
-                             ? masked.head_dim * Elements(masked.seqlen_kv)
-                             : Elements();
+      const bool keys_outer = algorithm.starts_with("flash1") || algorithm == "flash2-backward";
+      const Elements k = keys_outer ? masked.head_dim * Elements(masked.seqlen_kv) : Elements();
       CHECK(read_of(count, "k") == k);
       CHECK(count.flops == Flops());
     });
@@ -207,6 +206,14 @@ TEST_SUITE("core.closed_form") {
     CHECK(peak("flash2") == std::to_string(kOneVisit));
     CHECK(peak("split-kv") == std::to_string(kOneVisit));
     CHECK(peak("small-cache") == std::to_string(64 * 2 + 64 * 32 + 64 * 8 + 32 * 8));
+    // P, dP and delta of a block of queries, more than a whole K, its queries and their dS.
+    CHECK(peak("standard-backward") == std::to_string(64 * (2 * 96 + 1)));
+    // K, V, dK, dV, two blocks of scores, q and dQ, o and dO, row_max, row_sum, delta.
+    CHECK(peak("flash1-backward") ==
+          std::to_string(2 * 32 * (16 + 8) + 2 * 64 * 32 + 64 * (2 * 16 + 2 * 8 + 3)));
+    // No o there, and lse for the two row statistics.
+    CHECK(peak("flash2-backward") ==
+          std::to_string(2 * 32 * (16 + 8) + 2 * 64 * 32 + 64 * (2 * 16 + 8 + 2)));
   }
 
   TEST_CASE("a block of queries that sees nothing holds less unless it alone is whole") {

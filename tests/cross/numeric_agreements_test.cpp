@@ -35,7 +35,7 @@ void check_all(NumberFormat format) {
     const Part part = part_of(random.problem, seed);
     const NumericTarget target = numeric_target("random", random.problem, random.tile,
                                                 inputs.view(), part.sequence, part.head, serial);
-    for (const Algorithm& algorithm : algorithms()) {
+    for (const Algorithm& algorithm : algorithms(Pass::forward)) {
       const std::string what = std::string(algorithm.name) + ": " + testing::describe(random);
       CAPTURE(seed);
       CAPTURE(what);
@@ -105,7 +105,7 @@ TEST_SUITE("cross.numeric") {
       const testing::RandomCase random = testing::random_case(seed);
       const OwnedInputs inputs = normal_inputs(random.problem, seed);
       const Part part = part_of(random.problem, seed);
-      for (const Algorithm& algorithm : algorithms()) {
+      for (const Algorithm& algorithm : algorithms(Pass::forward)) {
         const Program program = algorithm.program();
         const Schedule schedule = schedule_for(random.problem, random.tile, part.sequence);
         const NumericRun run = run_numeric(program, random.problem, random.tile, inputs.view(),

@@ -96,7 +96,7 @@ void check_nan_reach(Tensor<double> OwnedInputs::*tensor, const Allowed& allowed
     if (planted.at.seqlen_kv == 0) continue;
     OwnedInputs poisoned = planted.clean;
     planted.value(poisoned.*tensor) = std::numeric_limits<double>::quiet_NaN();
-    for (const Algorithm& algorithm : algorithms()) {
+    for (const Algorithm& algorithm : algorithms(Pass::forward)) {
       const std::string what =
           std::string(algorithm.name) + ": " + testing::describe(planted.random);
       CAPTURE(seed);
@@ -133,7 +133,7 @@ TEST_SUITE("cross.effects") {
       if (planted.at.seqlen_kv == 0) continue;
       OwnedInputs changed = planted.clean;
       planted.value(changed.v) += 1e6;  // visible at any weight above 1e-20
-      for (const Algorithm& algorithm : algorithms()) {
+      for (const Algorithm& algorithm : algorithms(Pass::forward)) {
         const std::string what =
             std::string(algorithm.name) + ": " + testing::describe(planted.random);
         CAPTURE(seed);

@@ -2,6 +2,7 @@
 // sense is rejected by name.
 #include "core/errors.hpp"
 #include "core/program_builder.hpp"
+#include "core/program_shapes.hpp"
 #include "core/programs.hpp"
 
 #include <doctest/doctest.h>
@@ -110,6 +111,23 @@ TEST_SUITE("cross.program") {
                      p.store(o, {i, whole(Axis::head_dim_v)}, p.load(q, {i, kHeadDim}));
                    }),
                    "does not fit the axes of tensor 'o'"));
+  }
+
+  TEST_CASE("operands of a backward pass that do not fit are rejected") {
+    const TileDecl scores{"scores", TileRole::score, {Axis::query, 0}, {Axis::key, 1}};
+    const TileDecl q{"q", TileRole::operand, {Axis::query, 0}, kHeadDim};
+    const TileDecl k{"k", TileRole::operand, {Axis::key, 1}, kHeadDim};
+    const TileDecl delta{"delta", TileRole::statistic, {Axis::query, 0}, kColumn};
+    CHECK(misfit(Op::multiply_left_transposed, k, &scores, &q).empty());
+    CHECK(contains(misfit(Op::multiply_left_transposed, q, &scores, &q), "tile 'q' does not fit"));
+    CHECK(misfit(Op::row_dot, delta, &q, &q).empty());
+    CHECK(contains(misfit(Op::row_dot, delta, &q, &k), "tile 'k' does not fit"));
+    CHECK(misfit(Op::softmax_gradient, scores, &scores, &delta).empty());
+    CHECK(contains(misfit(Op::softmax_gradient, q, &q, &delta), "'q' is not a tile of scores"));
+    CHECK(misfit(Op::logits_gradient, scores, nullptr, nullptr).empty());
+    CHECK(misfit(Op::logits_gradient, scores, &q, &k).empty());
+    CHECK(contains(misfit(Op::logits_gradient, scores, &k, &q), "does not fit"));
+    CHECK(contains(misfit(Op::logits_gradient, scores, &q, nullptr), "only one of the operands"));
   }
 
   TEST_CASE("inputs are not written and outputs not read before they are") {
