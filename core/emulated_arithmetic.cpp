@@ -24,49 +24,60 @@ std::array<FloatFormat, 6> formats(const Recipe& r) {
   return {r.inputs, r.scores, r.statistics, r.probabilities, r.accumulator, r.stored};
 }
 
-int operand_bits(const Recipe& r, const FloatFormat& format) {
-  return format.significand_bits + (r.quantization.scaling == Scaling::none ? 0 : kScaleBits);
+std::vector<FloatFormat> product_formats(const Recipe& r) {
+  std::vector<FloatFormat> all;
+  for (const Accumulation* product : {&r.scores_product, &r.values_product}) {
+    all.push_back(product->sum);
+    if (product->product) all.push_back(*product->product);
+  }
+  return all;
 }
 
-int widest_format(const Recipe& r) {
-  int widest = operand_bits(r, r.inputs);
-  for (const FloatFormat& format : formats(r)) widest = std::max(widest, format.significand_bits);
-  for (const Accumulation* product : {&r.scores_product, &r.values_product}) {
-    widest = std::max(widest, product->sum.significand_bits);
-    if (product->product) widest = std::max(widest, product->product->significand_bits);
-  }
-  return widest;
+// Numbers that a run adds, multiplies and divides. Those of scaled inputs, which it only multiplies
+// with each other and with weights, count for their bits.
+OperandRange operand_range(const Recipe& r) {
+  const bool scaled = r.quantization.scaling != Scaling::none;
+  OperandRange range{r.inputs.significand_bits + (scaled ? kScaleBits : 0), 0};
+  const auto include = [&](const FloatFormat& format) {
+    range.bits = std::max(range.bits, format.significand_bits);
+    range.lowest = std::min(range.lowest, format.exponent_min - format.significand_bits + 1);
+  };
+  for (const FloatFormat& format : formats(r)) include(format);
+  for (const FloatFormat& format : product_formats(r)) include(format);
+  return range;
+}
+
+template <class T>
+bool all_direct(const Rounder<T>& rounder) {
+  return rounder.adds_directly() && rounder.multiplies_directly() && rounder.divides_directly();
 }
 
 }  // namespace
 
 bool float_carries(const Recipe& r) {
-  if (r.rounding != Rounding::nearest_even) return false;
+  // Scaled inputs may be no floats.
+  if (r.rounding != Rounding::nearest_even || r.quantization.scaling != Scaling::none) return false;
   for (const FloatFormat& format : formats(r)) {
     if (!lane_rounding<float>(format)) return false;
   }
-  const FloatFormat fp32 = float_format(NumberFormat::fp32);
-  const auto all_of_it = [&](const FloatFormat& format) {
-    bool same = r.scores == format && r.statistics == format && r.accumulator == format;
-    for (const Accumulation* product : {&r.scores_product, &r.values_product}) {
-      same = same && product->sum == format && (!product->product || *product->product == format);
-    }
-    return same;
-  };
-  const int operands = operand_bits(r, r.inputs);
-  if (all_of_it(fp32)) {
-    const bool exact_products =
-        operands + std::max(operands, r.probabilities.significand_bits) <= 24;
-    return exact_products || r.inputs == fp32;
+  RandomStream none;
+  const OperandRange operands = operand_range(r);
+  std::vector<FloatFormat> computed = product_formats(r);
+  computed.insert(computed.end(), {r.scores, r.statistics, r.accumulator});
+  for (const FloatFormat& format : computed) {
+    if (!all_direct(Rounder<float>(format, r.rounding, operands, none))) return false;
   }
-  return all_of_it(r.inputs) && r.probabilities == r.inputs && 2 * operands + 2 <= 24 &&
-         r.scores_product.product && r.values_product.product;
+  // Exact products end in sums of fp32, by FMA, or are rounded before.
+  for (const Accumulation* product : {&r.scores_product, &r.values_product}) {
+    if (!product->product && product->sum != float_format(NumberFormat::fp32)) return false;
+  }
+  return true;
 }
 
 template <class T>
 EmulatedArithmetic<T>::EmulatedArithmetic(const Recipe& recipe, std::uint64_t seed)
     : recipe_(recipe),
-      widest_(widest_format(recipe)),
+      operands_(operand_range(recipe)),
       stream_{seed},
       inputs_(rounder(recipe.inputs)),
       scores_(rounder(recipe.scores)),
@@ -80,8 +91,7 @@ EmulatedArithmetic<T>::EmulatedArithmetic(const Recipe& recipe, std::uint64_t se
 
 template <class T>
 Rounder<T> EmulatedArithmetic<T>::rounder(const FloatFormat& format) {
-  // Float carries only recipes whose operations are innocuous in it.
-  return Rounder<T>(format, recipe_.rounding, sizeof(T) == 4 ? 0 : widest_, stream_);
+  return Rounder<T>(format, recipe_.rounding, operands_, stream_);
 }
 
 template <class T>

@@ -14,8 +14,7 @@
 
 namespace flashbound {
 
-// Whether float carries the recipe: everything in one narrow format, or fp32 around operands whose
-// products are exact in it.
+// Whether float carries the recipe: every operation, done in float and rounded, is the recipe's.
 bool float_carries(const Recipe& recipe);
 
 template <class T>
@@ -72,7 +71,7 @@ class EmulatedArithmetic {
   double power(const Rounder<T>& target, bool base_two, double x) const;
 
   Recipe recipe_;
-  int widest_ = 0;  // significand bits of the widest format
+  OperandRange operands_;
   RandomStream stream_;
   RangeEvents events_;
   RescaleCount rescales_;

@@ -28,7 +28,8 @@ template <class T>
 void accumulate_sequential(Matrix<T>& sum, const Matrix<T>& a, const Matrix<T>& b,
                            const ProductArithmetic<T>& arithmetic) {
   const bool fused = !arithmetic.product && arithmetic.sum.native();
-  if (fused || (arithmetic.product && arithmetic.product->direct() && arithmetic.sum.direct())) {
+  if (fused || (arithmetic.product && arithmetic.product->multiplies_directly() &&
+                arithmetic.sum.adds_directly())) {
     ProductRounding<T> rounding{.exact_product = fused, .sum = *arithmetic.sum.lanes()};
     if (!fused) rounding.product = *arithmetic.product->lanes();
     return accumulate_rounded({sum.data(), sum.rows(), sum.cols()}, view(a), view(b), rounding);
