@@ -50,7 +50,7 @@ class EmulatedArithmetic {
   Matrix stored(const Matrix& tile, Width width);
   // The row sum that a sink alone gives, and the natural logarithm of what row sums carry beyond
   // the sum of exp(s - m).
-  T sink_sum() const { return static_cast<T>(std::ldexp(1.0, recipe_.weight_offset_log2)); }
+  T sink_sum() const { return sink_sum_; }
   double log_weight_offset() const;
 
   const RangeEvents& events() const { return events_; }
@@ -69,6 +69,7 @@ class EmulatedArithmetic {
   T factor(T before, T after);
   T weight(const Rounder<T>& difference, const Rounder<T>& target, T score, T maximum);
   double power(const Rounder<T>& target, bool base_two, double x) const;
+  double lifted_power(const Rounder<T>& target, double x);
 
   Recipe recipe_;
   OperandRange operands_;
@@ -77,7 +78,9 @@ class EmulatedArithmetic {
   RescaleCount rescales_;
   Rounder<T> inputs_, scores_, statistics_, probabilities_, accumulator_, stored_;
   ProductArithmetic<T> scores_product_, values_product_;
-  T log2_e_ = 0;
+  // Constants, rounded to nearest whatever the recipe's rounding.
+  T log2_e_, shift_factor_;  // as scores
+  T threshold_, sink_sum_;   // as statistics
 };
 
 }  // namespace flashbound

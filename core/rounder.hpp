@@ -86,6 +86,16 @@ class Rounder {
   T multiply_add(T a, T b, T c) const {
     return native() ? std::fma(a, b, c) : once(inexact_fused(a, b, c));
   }
+  // The exact result, rounded once.
+  T once(const Inexact<T>& exact) const {
+    if (exact.rest == 0 || std::isnan(exact.value)) return (*this)(exact.value);
+    switch (rounding_) {
+      case Rounding::nearest_even: break;
+      case Rounding::toward_zero: return (*this)(truncated(exact));
+      case Rounding::stochastic: return drawn(exact);
+    }
+    return (*this)(telling(exact));
+  }
 
  private:
   static constexpr int kDigits = std::numeric_limits<T>::digits;
@@ -105,16 +115,6 @@ class Rounder {
     direct_multiply_ = own || (2 * q <= kDigits && kLowest - 1 + 2 * q <= emin - p);
     // A quotient of q bits is no nearer to a tie of p bits than 2^-(p + q), relatively.
     direct_divide_ = own || p + q + 2 <= kDigits;
-  }
-
-  T once(const Inexact<T>& exact) const {
-    if (exact.rest == 0 || std::isnan(exact.value)) return (*this)(exact.value);
-    switch (rounding_) {
-      case Rounding::nearest_even: break;
-      case Rounding::toward_zero: return (*this)(truncated(exact));
-      case Rounding::stochastic: return drawn(exact);
-    }
-    return (*this)(telling(exact));
   }
 
   // A number that rounds to nearest as the exact value does. Where the format lacks two bits of the

@@ -18,8 +18,7 @@ namespace {
 using testing::Exact;
 
 double cut(double x, int lowest) {
-  Exact scaled = Exact(x) * Exact(std::ldexp(1.0, -(lowest / 2))) *
-                 Exact(std::ldexp(1.0, lowest / 2 - lowest));
+  Exact scaled = Exact(x) * testing::exact_power_of_two(-lowest);
   Exact whole;
   if (arf_sgn(scaled.get()) < 0) {
     arf_ceil(whole.get(), scaled.get());
@@ -38,7 +37,7 @@ double oracle(double accumulated, const std::vector<double>& terms, int bits,
   const int lowest = std::ilogb(largest) - bits + 1;
   Exact sum(cut(accumulated, lowest));
   for (const double term : terms) sum = sum + Exact(cut(term, lowest));
-  sum = sum * Exact(std::ldexp(1.0, lowest / 2)) * Exact(std::ldexp(1.0, lowest - lowest / 2));
+  sum = sum * testing::exact_power_of_two(lowest);
   return testing::rounded_once(format, Rounding::toward_zero, sum);
 }
 

@@ -46,6 +46,17 @@ inline Exact operator/(const Exact& a, const Exact& b) {
   return quotient + quotient * Exact(0x1p-500);
 }
 
+// 2^exponent, which may be no double.
+inline Exact exact_power_of_two(int exponent) {
+  Exact power(1);
+  while (exponent != 0) {
+    const int step = std::clamp(exponent, -1000, 1000);
+    power = power * Exact(std::ldexp(1.0, step));
+    exponent -= step;
+  }
+  return power;
+}
+
 inline double overflow_of(const FloatFormat& format) {
   switch (format.overflow) {
     case Overflow::infinity: return std::numeric_limits<double>::infinity();
@@ -64,8 +75,7 @@ inline double rounded_once(const FloatFormat& format, Rounding rounding, const E
   arf_abs(size.get(), exact.get());
   const auto exponent = static_cast<int>(arf_abs_bound_lt_2exp_si(size.get())) - 1;
   const int last = std::max(exponent, format.exponent_min) - format.significand_bits + 1;
-  // In spacings; in two steps, since 2^-last may be no double.
-  size = size * Exact(std::ldexp(1.0, -(last / 2))) * Exact(std::ldexp(1.0, last / 2 - last));
+  size = size * exact_power_of_two(-last);  // in spacings
   Exact whole;
   arf_floor(whole.get(), size.get());
   double spacings = arf_get_d(whole.get(), ARF_RND_DOWN);
