@@ -15,32 +15,6 @@
 namespace flashbound {
 namespace {
 
-using testing::Exact;
-
-double cut(double x, int lowest) {
-  Exact scaled = Exact(x) * testing::exact_power_of_two(-lowest);
-  Exact whole;
-  if (arf_sgn(scaled.get()) < 0) {
-    arf_ceil(whole.get(), scaled.get());
-  } else {
-    arf_floor(whole.get(), scaled.get());
-  }
-  return arf_get_d(whole.get(), ARF_RND_DOWN);
-}
-
-// The definition: terms cut below `bits` bits of the largest, added exactly, rounded toward zero.
-double oracle(double accumulated, const std::vector<double>& terms, int bits,
-              const FloatFormat& format) {
-  double largest = std::abs(accumulated);
-  for (const double term : terms) largest = std::max(largest, std::abs(term));
-  if (largest == 0) return 0;
-  const int lowest = std::ilogb(largest) - bits + 1;
-  Exact sum(cut(accumulated, lowest));
-  for (const double term : terms) sum = sum + Exact(cut(term, lowest));
-  sum = sum * testing::exact_power_of_two(lowest);
-  return testing::rounded_once(format, Rounding::toward_zero, sum);
-}
-
 struct Terms {
   double accumulated = 0;
   std::vector<double> terms;
@@ -72,7 +46,7 @@ double sum_of(const Terms& t, int bits, const FloatFormat& to) {
 
 void check(const Terms& t, int bits, const FloatFormat& to) {
   const double got = sum_of(t, bits, to);
-  const double expected = oracle(t.accumulated, t.terms, bits, to);
+  const double expected = testing::aligned_once(t.accumulated, t.terms, bits, to);
   if (got == expected) return;
   CAPTURE(bits);
   CAPTURE(to_string(to));

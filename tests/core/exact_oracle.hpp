@@ -1,12 +1,15 @@
-// Rounding of exact results by multiple-precision arithmetic (Arb's arf), once.
+// Exact results by multiple-precision arithmetic (Arb), rounded once: an oracle that shares no code
+// with emulated arithmetic.
 #pragma once
 
 #include "core/float_format.hpp"
 
 #include <algorithm>
+#include <arb.h>
 #include <arf.h>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace flashbound::testing {
 
@@ -87,6 +90,53 @@ inline double rounded_once(const FloatFormat& format, Rounding rounding, const E
   if (result > format.largest) return sign * (nearest ? overflow_of(format) : format.largest);
   if (!format.subnormals && result < std::ldexp(1.0, format.exponent_min)) return 0;
   return sign * result;
+}
+
+// e^x and 2^x to 300 bits, or 1300 where x is so small that these would be 1. They round to a
+// format as the exact values do.
+inline Exact exact_exponential(double x, bool base_two) {
+  const slong precision = std::abs(x) < 0x1p-100 ? 1300 : 300;
+  if (base_two && x == std::floor(x)) return exact_power_of_two(static_cast<int>(x));
+  arb_t value;
+  arb_t log2;
+  arb_init(value);
+  arb_init(log2);
+  arb_set_d(value, x);
+  arb_const_log2(log2, precision + 20);
+  if (base_two) arb_mul(value, value, log2, precision + 20);
+  arb_exp(value, value, precision);
+  Exact result;
+  arf_set(result.get(), arb_midref(value));
+  arb_clear(value);
+  arb_clear(log2);
+  return result;
+}
+inline Exact exact_exp(double x) { return exact_exponential(x, false); }
+inline Exact exact_exp2(double x) { return exact_exponential(x, true); }
+
+// x in units of 2^lowest, without its fraction.
+inline Exact cut(double x, int lowest) {
+  const Exact scaled = Exact(x) * exact_power_of_two(-lowest);
+  Exact whole;
+  if (arf_sgn(scaled.get()) < 0) {
+    arf_ceil(whole.get(), scaled.get());
+  } else {
+    arf_floor(whole.get(), scaled.get());
+  }
+  return whole;
+}
+
+// A tensor core's sum by its definition: terms cut below `bits` bits of the largest, added exactly,
+// rounded toward zero. Finite terms only.
+inline double aligned_once(double accumulated, const std::vector<double>& terms, int bits,
+                           const FloatFormat& format) {
+  double largest = std::abs(accumulated);
+  for (const double term : terms) largest = std::max(largest, std::abs(term));
+  if (largest == 0) return 0;
+  const int lowest = std::ilogb(largest) - bits + 1;
+  Exact sum = cut(accumulated, lowest);
+  for (const double term : terms) sum = sum + cut(term, lowest);
+  return rounded_once(format, Rounding::toward_zero, sum * exact_power_of_two(lowest));
 }
 
 }  // namespace flashbound::testing
