@@ -13,10 +13,6 @@
 namespace flashbound {
 namespace {
 
-constexpr double kLibraryError = 0x1p-51;  // of exp and exp2, relative (core/exponential.cpp)
-// Scales of quantised inputs have so many significand bits of their own.
-constexpr int kScaleBits = 8;
-
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
@@ -24,49 +20,59 @@ std::array<FloatFormat, 6> formats(const Recipe& r) {
   return {r.inputs, r.scores, r.statistics, r.probabilities, r.accumulator, r.stored};
 }
 
-int operand_bits(const Recipe& r, const FloatFormat& format) {
-  return format.significand_bits + (r.quantization.scaling == Scaling::none ? 0 : kScaleBits);
+std::vector<FloatFormat> product_formats(const Recipe& r) {
+  std::vector<FloatFormat> all;
+  for (const Accumulation* product : {&r.scores_product, &r.values_product}) {
+    all.push_back(product->sum);
+    if (product->product) all.push_back(*product->product);
+  }
+  return all;
 }
 
-int widest_format(const Recipe& r) {
-  int widest = operand_bits(r, r.inputs);
-  for (const FloatFormat& format : formats(r)) widest = std::max(widest, format.significand_bits);
-  for (const Accumulation* product : {&r.scores_product, &r.values_product}) {
-    widest = std::max(widest, product->sum.significand_bits);
-    if (product->product) widest = std::max(widest, product->product->significand_bits);
-  }
-  return widest;
+// Numbers that a run adds, multiplies and divides. Those of scaled inputs, which it only multiplies
+// with each other and with weights, count for their bits.
+OperandRange operand_range(const Recipe& r) {
+  OperandRange range{r.inputs.significand_bits + scale_bits(r.quantization), 0};
+  const auto include = [&](const FloatFormat& format) {
+    range.bits = std::max(range.bits, format.significand_bits);
+    range.lowest = std::min(range.lowest, format.exponent_min - format.significand_bits + 1);
+  };
+  for (const FloatFormat& format : formats(r)) include(format);
+  for (const FloatFormat& format : product_formats(r)) include(format);
+  return range;
+}
+
+template <class T>
+bool all_direct(const Rounder<T>& rounder) {
+  return rounder.adds_directly() && rounder.multiplies_directly() && rounder.divides_directly();
 }
 
 }  // namespace
 
 bool float_carries(const Recipe& r) {
-  if (r.rounding != Rounding::nearest_even) return false;
+  // Scaled inputs may be no floats.
+  if (r.rounding != Rounding::nearest_even || r.quantization.scaling != Scaling::none) return false;
   for (const FloatFormat& format : formats(r)) {
     if (!lane_rounding<float>(format)) return false;
   }
-  const FloatFormat fp32 = float_format(NumberFormat::fp32);
-  const auto all_of_it = [&](const FloatFormat& format) {
-    bool same = r.scores == format && r.statistics == format && r.accumulator == format;
-    for (const Accumulation* product : {&r.scores_product, &r.values_product}) {
-      same = same && product->sum == format && (!product->product || *product->product == format);
-    }
-    return same;
-  };
-  const int operands = operand_bits(r, r.inputs);
-  if (all_of_it(fp32)) {
-    const bool exact_products =
-        operands + std::max(operands, r.probabilities.significand_bits) <= 24;
-    return exact_products || r.inputs == fp32;
+  RandomStream none;
+  const OperandRange operands = operand_range(r);
+  std::vector<FloatFormat> computed = product_formats(r);
+  computed.insert(computed.end(), {r.scores, r.statistics, r.accumulator});
+  for (const FloatFormat& format : computed) {
+    if (!all_direct(Rounder<float>(format, r.rounding, operands, none))) return false;
   }
-  return all_of_it(r.inputs) && r.probabilities == r.inputs && 2 * operands + 2 <= 24 &&
-         r.scores_product.product && r.values_product.product;
+  // Exact products end in sums of fp32, by FMA, or are rounded before.
+  for (const Accumulation* product : {&r.scores_product, &r.values_product}) {
+    if (!product->product && product->sum != float_format(NumberFormat::fp32)) return false;
+  }
+  return true;
 }
 
 template <class T>
 EmulatedArithmetic<T>::EmulatedArithmetic(const Recipe& recipe, std::uint64_t seed)
     : recipe_(recipe),
-      widest_(widest_format(recipe)),
+      operands_(operand_range(recipe)),
       stream_{seed},
       inputs_(rounder(recipe.inputs)),
       scores_(rounder(recipe.scores)),
@@ -76,12 +82,17 @@ EmulatedArithmetic<T>::EmulatedArithmetic(const Recipe& recipe, std::uint64_t se
       stored_(rounder(recipe.stored)),
       scores_product_(product(recipe.scores_product)),
       values_product_(product(recipe.values_product)),
-      log2_e_(static_cast<T>(round_to(recipe.scores, std::numbers::log2e))) {}
+      log2_e_(static_cast<T>(round_to(recipe.scores, std::numbers::log2e))),
+      shift_factor_(static_cast<T>(round_to(recipe.scores, recipe.shift_factor))),
+      threshold_(static_cast<T>(
+          round_to(recipe.statistics, recipe.rescale.threshold_log2 * std::numbers::ln2))),
+      sink_sum_(
+          static_cast<T>(round_to(recipe.statistics, std::ldexp(1.0, recipe.weight_offset_log2)))) {
+}
 
 template <class T>
 Rounder<T> EmulatedArithmetic<T>::rounder(const FloatFormat& format) {
-  // Float carries only recipes whose operations are innocuous in it.
-  return Rounder<T>(format, recipe_.rounding, sizeof(T) == 4 ? 0 : widest_, stream_);
+  return Rounder<T>(format, recipe_.rounding, operands_, stream_);
 }
 
 template <class T>
@@ -104,8 +115,12 @@ const Rounder<T>& EmulatedArithmetic<T>::rounder(TileRole role) const {
 
 template <class T>
 numeric::Matrix<T> EmulatedArithmetic<T>::inputs(const numeric::Matrix<double>& values) {
-  if (recipe_.quantization.scaling != Scaling::none) return values.template cast<T>();
-  return values.unaryExpr([&](double x) { return static_cast<T>(inputs_.of_double(x)); });
+  const bool scaled = recipe_.quantization.scaling != Scaling::none;
+  return values.unaryExpr([&](double x) {
+    // Rounding on lanes would take the payload of some NaN for digits.
+    if (std::isnan(x)) return std::numeric_limits<T>::quiet_NaN();
+    return static_cast<T>(scaled ? x : inputs_.of_double(x));
+  });
 }
 
 template <class T>
@@ -145,13 +160,19 @@ void EmulatedArithmetic<T>::multiply_visible(Tile sum, Tile a, Tile b, const Sch
                                              const numeric::ScoreRegion& region) {
   const Matrix weights = as_operand(a);
   const Matrix values = as_operand(b);
+  Matrix visible = values;
   for (Index r = 0; r < weights.rows(); ++r) {
-    std::vector<Index> visible;
+    // In their place, so that blocks and trees of terms stay as they are: zero times zero.
     for (Index k = 0; k < weights.cols(); ++k) {
-      if (schedule.visible(region.rows.begin + r, region.keys.begin + k)) visible.push_back(k);
+      const bool seen = schedule.visible(region.rows.begin + r, region.keys.begin + k);
+      if (seen) {
+        visible.row(k) = values.row(k);
+      } else {
+        visible.row(k).setZero();
+      }
     }
     Matrix row = sum.values.row(r);
-    accumulate_products<T>(row, weights(r, visible), values(visible, Eigen::all), values_product_);
+    accumulate_products<T>(row, weights.row(r), visible, values_product_);
     sum.values.row(r) = row;
   }
   round_sums(sum, recipe_.values_product.sum);
@@ -183,10 +204,23 @@ template <class T>
 double EmulatedArithmetic<T>::power(const Rounder<T>& target, bool base_two, double x) const {
   const double y = base_two ? std::exp2(x) : std::exp(x);
   if (target.rounding() == Rounding::stochastic) return target.of_double(y);
-  const double low = target.of_double(y * (1 - kLibraryError));
-  if (low == target.of_double(y * (1 + kLibraryError))) return low;
+  const ExponentialRange range = exponential_range(y);
+  const double low = target.of_double(range.low);
+  if (low == target.of_double(range.high) && std::isfinite(y)) return low;
   return base_two ? exp2_rounded(target.format(), target.rounding(), x)
                   : exp_rounded(target.format(), target.rounding(), x);
+}
+
+// 2^offset e^x rounded once: e^x rounded to the format with its range moved by 2^-offset.
+template <class T>
+double EmulatedArithmetic<T>::lifted_power(const Rounder<T>& target, double x) {
+  const int offset = recipe_.weight_offset_log2;
+  if (offset == 0) return power(target, false, x);
+  FloatFormat moved = target.format();
+  moved.exponent_min -= offset;
+  moved.largest = std::ldexp(moved.largest, -offset);
+  const Rounder<T> rounder(moved, target.rounding(), operands_, stream_);
+  return std::ldexp(power(rounder, false, x), offset);
 }
 
 template <class T>
@@ -212,19 +246,14 @@ T EmulatedArithmetic<T>::factor(T before, T after) {
 template <class T>
 T EmulatedArithmetic<T>::weight(const Rounder<T>& difference, const Rounder<T>& target, T score,
                                 T maximum) {
-  const auto offset = static_cast<T>(recipe_.weight_offset_log2);
   double result = 0;
   double exact_sign = 1;  // nonzero before rounding
   if (recipe_.exponential.kind == ExponentialKind::correctly_rounded) {
     const T x = difference.add(score, -maximum);
     exact_sign = x == -kInfinity<T> ? 0 : 1;
-    if (offset == 0) {
-      result = power(target, false, static_cast<double>(x));
-    } else {
-      const double y = power(target, false, static_cast<double>(x));
-      result = target.of_double(std::ldexp(y, recipe_.weight_offset_log2));
-    }
+    result = lifted_power(target, static_cast<double>(x));
   } else {
+    const auto offset = static_cast<T>(recipe_.weight_offset_log2);
     const T shift = difference.multiply_add(maximum, log2_e_, -offset);
     const T t = difference.multiply_add(score, log2_e_, -shift);
     exact_sign = t == -kInfinity<T> ? 0 : 1;
@@ -280,7 +309,7 @@ T EmulatedArithmetic<T>::maximum(const Matrix& scores, Index row) const {
   if (recipe_.shift == Shift::avoid_one && std::isfinite(largest)) {
     const Index ties = (scores.row(row).array() == largest).count();
     if (ties > 1 && largest > 0) {
-      return scores_.multiply(largest, static_cast<T>(recipe_.shift_factor));
+      return scores_.multiply(largest, shift_factor_);
     }
     if (ties > 1 && largest < 0) return 0;
   }
@@ -289,12 +318,11 @@ T EmulatedArithmetic<T>::maximum(const Matrix& scores, Index row) const {
 
 template <class T>
 void EmulatedArithmetic<T>::row_max_update(Matrix& row_max, const Matrix& scores, Matrix* factors) {
-  const auto tau = static_cast<T>(recipe_.rescale.threshold_log2 * std::numbers::ln2);
   for (Index r = 0; r < scores.rows(); ++r) {
     const T before = row_max(r, 0);
     const bool seen = before != -kInfinity<T>;
     T after = numeric::max_or_nan(statistics_(maximum(scores, r)), before);
-    if (seen && tau > 0 && after - before <= tau) after = before;
+    if (seen && threshold_ > 0 && statistics_.add(after, -before) <= threshold_) after = before;
     const bool same = after == before;  // also -inf, whose difference with itself is NaN
     if (seen) {
       const bool done = !same || recipe_.rescale.rule == RescaleRule::always;

@@ -15,8 +15,7 @@
 
 namespace flashbound {
 
-// Whether float carries the recipe: everything in one narrow format, or fp32 around operands whose
-// products are exact in it.
+// Whether float carries the recipe: every operation, done in float and rounded, is the recipe's.
 bool float_carries(const Recipe& recipe);
 
 template <class T>
@@ -89,7 +88,7 @@ class EmulatedArithmetic {
   Matrix stored(const Matrix& tile, Width width);
   // The row sum that a sink alone gives, and the natural logarithm of what row sums carry beyond
   // the sum of exp(s - m).
-  T sink_sum() const { return static_cast<T>(std::ldexp(1.0, recipe_.weight_offset_log2)); }
+  T sink_sum() const { return sink_sum_; }
   double log_weight_offset() const;
 
   const RangeEvents& events() const { return events_; }
@@ -108,15 +107,18 @@ class EmulatedArithmetic {
   T factor(T before, T after);
   T weight(const Rounder<T>& difference, const Rounder<T>& target, T score, T maximum);
   double power(const Rounder<T>& target, bool base_two, double x) const;
+  double lifted_power(const Rounder<T>& target, double x);
 
   Recipe recipe_;
-  int widest_ = 0;  // significand bits of the widest format
+  OperandRange operands_;
   RandomStream stream_;
   RangeEvents events_;
   RescaleCount rescales_;
   Rounder<T> inputs_, scores_, statistics_, probabilities_, accumulator_, stored_;
   ProductArithmetic<T> scores_product_, values_product_;
-  T log2_e_ = 0;
+  // Constants, rounded to nearest whatever the recipe's rounding.
+  T log2_e_, shift_factor_;  // as scores
+  T threshold_, sink_sum_;   // as statistics
 };
 
 }  // namespace flashbound

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 
 namespace flashbound {
 namespace {
@@ -28,7 +29,8 @@ template <class T>
 void accumulate_sequential(Matrix<T>& sum, const Matrix<T>& a, const Matrix<T>& b,
                            const ProductArithmetic<T>& arithmetic) {
   const bool fused = !arithmetic.product && arithmetic.sum.native();
-  if (fused || (arithmetic.product && arithmetic.product->direct() && arithmetic.sum.direct())) {
+  if (fused || (arithmetic.product && arithmetic.product->multiplies_directly() &&
+                arithmetic.sum.adds_directly())) {
     ProductRounding<T> rounding{.exact_product = fused, .sum = *arithmetic.sum.lanes()};
     if (!fused) rounding.product = *arithmetic.product->lanes();
     return accumulate_rounded({sum.data(), sum.rows(), sum.cols()}, view(a), view(b), rounding);
@@ -77,11 +79,12 @@ void accumulate_blocks(Matrix<T>& sum, const Matrix<T>& a, const Matrix<T>& b,
       for (Index first = 0; first < a.cols(); first += how.block) {
         const Index n = std::min(how.block, a.cols() - first);
         for (Index k = 0; k < n; ++k) {
-          const double x = static_cast<double>(a(r, first + k));
-          const double y = static_cast<double>(columns(c, first + k));
-          const double product = x * y;
+          const T x = a(r, first + k);
+          const T y = columns(c, first + k);
+          // validate() keeps exact products within fp64.
           terms[static_cast<std::size_t>(k)] =
-              arithmetic.product ? arithmetic.product->of_double(product) : product;
+              arithmetic.product ? static_cast<double>(arithmetic.product->multiply(x, y))
+                                 : static_cast<double>(x) * static_cast<double>(y);
         }
         accumulated =
             aligned_sum(accumulated, terms.data(), n, how.alignment_bits, arithmetic.sum.format());
@@ -106,6 +109,17 @@ double truncated(const FloatFormat& format, double x) {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) & mask);
 }
 
+// sum x 2^exponent, where a double cannot hold it the next number toward zero.
+double toward_zero(std::int64_t sum, int exponent) {
+  constexpr int kLowest = -1074;  // of doubles
+  constexpr std::int64_t kLargest = std::int64_t{1} << 53;
+  while (sum != 0 && (exponent < kLowest || std::abs(sum) > kLargest)) {
+    sum /= 2;
+    ++exponent;
+  }
+  return std::ldexp(static_cast<double>(sum), exponent);
+}
+
 }  // namespace
 
 double aligned_sum(double accumulated, const double* terms, Index n, int bits,
@@ -116,14 +130,15 @@ double aligned_sum(double accumulated, const double* terms, Index n, int bits,
     largest = std::max(largest, std::abs(terms[k]));
     plain += terms[k];
   }
-  if (!std::isfinite(plain)) return plain;
-  constexpr double kSmallest = 0x1p-900;  // below it the scale would not be a normal number
-  if (largest < kSmallest) return truncated(format, plain);
-  const int exponent = exponent_of(largest) - bits + 1;
+  if (!std::isfinite(plain) || largest == 0) return plain;
+  // Very small ones are lifted, or the scale would be no normal number.
+  const int lift = largest < 0x1p-900 ? 900 : 0;
+  const double lifted = std::ldexp(1.0, lift);
+  const int exponent = exponent_of(largest * lifted) - bits + 1;
   const double scale = std::bit_cast<double>(static_cast<std::uint64_t>(1023 - exponent) << 52);
-  auto sum = static_cast<std::int64_t>(accumulated * scale);  // cut off
-  for (Index k = 0; k < n; ++k) sum += static_cast<std::int64_t>(terms[k] * scale);
-  return truncated(format, std::ldexp(static_cast<double>(sum), exponent));
+  auto sum = static_cast<std::int64_t>(accumulated * lifted * scale);  // cut off
+  for (Index k = 0; k < n; ++k) sum += static_cast<std::int64_t>(terms[k] * lifted * scale);
+  return truncated(format, toward_zero(sum, exponent - lift));
 }
 
 template <class T>

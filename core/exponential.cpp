@@ -1,24 +1,47 @@
 #include "core/exponential.hpp"
 
 #include "core/errors.hpp"
+#include "core/rounder.hpp"
 
+#include <algorithm>
 #include <arb.h>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 
 namespace flashbound {
 namespace {
 
-// The library's exp and exp2 err by less than this, relatively (1 ulp by the GNU C library manual,
-// doubled).
-constexpr double kLibraryError = 0x1p-51;
 constexpr int kPrecisionCap = 4096;
 
 enum class Base { e, two };
+
+// An enclosure of the exponential, to `precision` bits.
+void enclose(arb_t value, Base base, double x, slong precision) {
+  arb_set_d(value, x);
+  if (base == Base::two) {
+    arb_t log2;
+    arb_init(log2);
+    arb_const_log2(log2, precision);
+    arb_mul(value, value, log2, precision);
+    arb_clear(log2);
+  }
+  arb_exp(value, value, precision);
+}
+
+// The double nearest to a value between low and high, and on which side of it the value lies;
+// nullopt while these do not tell. The exponential is itself no double (of 0, and 2^x of whole
+// numbers, are not asked for).
+std::optional<Inexact<double>> nearest_double(const arf_t low, const arf_t high) {
+  const double nearest = arf_get_d(low, ARF_RND_NEAR);
+  if (nearest != arf_get_d(high, ARF_RND_NEAR)) return std::nullopt;
+  constexpr double kSmallest = std::numeric_limits<double>::denorm_min();
+  if (arf_cmp_d(low, nearest) > 0) return Inexact<double>{nearest, kSmallest};
+  if (arf_cmp_d(high, nearest) < 0) return Inexact<double>{nearest, -kSmallest};
+  return std::nullopt;
+}
 
 // One certified rounding by ball arithmetic.
 double certified(const FloatFormat& format, Rounding rounding, Base base, double x) {
@@ -28,49 +51,33 @@ double certified(const FloatFormat& format, Rounding rounding, Base base, double
   arb_init(value);
   arf_init(low);
   arf_init(high);
-  double result = std::numeric_limits<double>::quiet_NaN();
-  for (slong precision = 128; precision <= kPrecisionCap; precision *= 2) {
-    arb_set_d(value, x);
-    if (base == Base::two) {
-      arb_t log2;
-      arb_init(log2);
-      arb_const_log2(log2, precision);
-      arb_mul(value, value, log2, precision);
-      arb_clear(log2);
-    }
-    arb_exp(value, value, precision);
+  std::optional<Inexact<double>> exact;
+  for (slong precision = 128; !exact && precision <= kPrecisionCap; precision *= 2) {
+    enclose(value, base, x, precision);
     arb_get_lbound_arf(low, value, precision);
     arb_get_ubound_arf(high, value, precision);
-    const double a = arf_get_d(low, ARF_RND_DOWN);
-    const double b = arf_get_d(high, ARF_RND_DOWN);
-    if (a != b) continue;
-    if (format.significand_bits <= 51) {
-      // The value lies between a and its neighbour above (exp is never a double, nor exp2 here).
-      // Of the two the odd one rounds as all between them do: no midpoint of the format is odd.
-      const double above = std::nextafter(a, std::numeric_limits<double>::infinity());
-      const bool odd = (std::bit_cast<std::uint64_t>(a) & 1) != 0;
-      result = round_to(format, rounding, odd ? a : above);
-      break;
-    }
-    const double nearest_low = arf_get_d(low, ARF_RND_NEAR);
-    const double nearest_high = arf_get_d(high, ARF_RND_NEAR);
-    if (nearest_low != nearest_high) continue;
-    const bool nearest = rounding == Rounding::nearest_even;
-    result = round_to(format, rounding, nearest ? nearest_low : a);
-    break;
+    exact = nearest_double(low, high);
   }
   arb_clear(value);
   arf_clear(low);
   arf_clear(high);
-  return result;
+  if (!exact) return std::numeric_limits<double>::quiet_NaN();
+  RandomStream none;
+  return Rounder<double>(format, rounding, {}, none).once(*exact);
 }
 
 double rounded(const FloatFormat& format, Rounding rounding, Base base, double x) {
   const double y = base == Base::e ? std::exp(x) : std::exp2(x);
+  if (std::isinf(y)) {
+    const bool finite = std::isfinite(x) && rounding == Rounding::toward_zero;
+    return round_to(format, rounding, finite ? std::numeric_limits<double>::max() : y);
+  }
   const bool exact = x == 0 || (base == Base::two && x == std::floor(x));
-  if (exact || !std::isfinite(y) || y == 0) return round_to(format, rounding, y);
-  const double low = round_to(format, rounding, y * (1 - kLibraryError));
-  const double high = round_to(format, rounding, y * (1 + kLibraryError));
+  constexpr double kCertainlyZero = -1200;
+  if (exact || std::isnan(y) || x < kCertainlyZero) return round_to(format, rounding, y);
+  const ExponentialRange range = exponential_range(y);
+  const double low = round_to(format, rounding, range.low);
+  const double high = round_to(format, rounding, range.high);
   return low == high ? low : certified(format, rounding, base, x);
 }
 
@@ -83,6 +90,12 @@ constexpr std::array<float, 6> kDegree5{1.0F,         0.6931513F,   0.24016444F,
 constexpr std::array<double, 5> kErrors{3.83e-2, 2.06e-3, 8.77e-5, 2.91e-6, 9.4e-8};
 
 }  // namespace
+
+ExponentialRange exponential_range(double y) {
+  constexpr double kRelative = 0x1p-51;
+  constexpr double kAbsolute = 0x1p-1073;
+  return {std::max(y * (1 - kRelative) - kAbsolute, 0.0), y * (1 + kRelative) + kAbsolute};
+}
 
 double exp_rounded(const FloatFormat& format, Rounding rounding, double x) {
   return rounded(format, rounding, Base::e, x);

@@ -13,6 +13,14 @@ namespace flashbound {
 double exp_rounded(const FloatFormat& format, Rounding rounding, double x);
 double exp2_rounded(const FloatFormat& format, Rounding rounding, double x);
 
+// Where e^x or 2^x lies when the library's exp or exp2 gives y: 1 ulp by the GNU C library manual,
+// doubled; of the subnormals where y is one.
+struct ExponentialRange {
+  double low;
+  double high;
+};
+ExponentialRange exponential_range(double y);
+
 // Coefficients c_0 = 1, c_1, ... c_degree of a polynomial near 2^f on [0, 1], as fp32 numbers.
 // Degree 3 is FlashAttention-4's (Zadouri et al. 2026, arXiv 2603.05451), the others minimise the
 // largest relative error with c_0 = 1; exponential_test.cpp finds them again by Remez exchange.

@@ -12,8 +12,6 @@
 namespace flashbound {
 namespace {
 
-constexpr int kScaleBits = 8;  // of significand; float_carries() counts on it
-
 Tensor<double> dense(const TensorView<const double>& view) {
   Tensor<double> result(view.shape);
   const TensorView<double> to = result.view();

@@ -2,6 +2,7 @@
 
 #include "core/errors.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <initializer_list>
@@ -114,6 +115,56 @@ void validate_sum(const char* field, const Accumulation& product) {
   }
 }
 
+// Products of tensor cores are exact, and computed in fp64.
+void validate_exact_products(const Recipe& r, const char* field, const Accumulation& product,
+                             const FloatFormat& weights) {
+  if (product.order != SumOrder::tensor_core || product.product) return;
+  const int bits = r.inputs.significand_bits + scale_bits(r.quantization);
+  if (bits + std::max(bits, weights.significand_bits) <= 53) return;
+  reject(std::string("recipe ") + field + ".order", "tensor_core",
+         "another one where products of operands exceed 53 bits");
+}
+
+void validate_formats(const Recipe& r) {
+  const auto check = [](const char* field, const FloatFormat& format) {
+    try {
+      static_cast<void>(to_string(format));
+    } catch (const ConfigError&) {
+      reject(std::string("recipe ") + field,
+             std::to_string(format.significand_bits) + " significand bits up to " +
+                 std::to_string(format.largest),
+             "a format that parse_float_format makes");
+    }
+  };
+  check("inputs", r.inputs);
+  check("scores", r.scores);
+  check("statistics", r.statistics);
+  check("probabilities", r.probabilities);
+  check("accumulator", r.accumulator);
+  check("stored", r.stored);
+  check("scores_product.sum", r.scores_product.sum);
+  check("values_product.sum", r.values_product.sum);
+  if (r.scores_product.product) check("scores_product.product", *r.scores_product.product);
+  if (r.values_product.product) check("values_product.product", *r.values_product.product);
+}
+
+// A scaled number is exact in fp64, and so is its scale.
+void validate_quantization(const Recipe& r) {
+  for (const auto& [field, rows] : {std::pair{"block_q", r.quantization.block_q},
+                                    std::pair{"block_kv", r.quantization.block_kv}}) {
+    if (rows < 1) {
+      reject(std::string("recipe quantization.") + field, std::to_string(rows), "positive");
+    }
+  }
+  const FloatFormat fp32 = float_format(NumberFormat::fp32);
+  if (r.quantization.scaling != Scaling::none && r.inputs.largest > fp32.largest) {
+    reject("recipe inputs", to_string(r.inputs), "no wider in range than fp32 where scaled");
+  }
+  if (r.quantization.scaling != Scaling::none && r.inputs.significand_bits > 24) {
+    reject("recipe inputs", to_string(r.inputs), "no wider than fp32 where scaled");
+  }
+}
+
 void require_within(const char* field, double value, double low, double high) {
   if (value >= low && value <= high) return;
   reject(std::string("recipe ") + field, std::to_string(value),
@@ -159,9 +210,12 @@ Recipe recipe_named(std::string_view name) {
 }
 
 void validate(const Recipe& r) {
+  validate_formats(r);
   validate_any_order(r);
   validate_sum("scores_product", r.scores_product);
   validate_sum("values_product", r.values_product);
+  validate_exact_products(r, "scores_product", r.scores_product, r.inputs);
+  validate_exact_products(r, "values_product", r.values_product, r.probabilities);
   if (r.row_sum == SumOrder::tensor_core) {
     reject("recipe row_sum", "tensor_core", "sequential or pairwise");
   }
@@ -175,12 +229,11 @@ void validate(const Recipe& r) {
     reject("recipe rescale.threshold_log2", std::to_string(r.rescale.threshold_log2),
            "0 unless the rule is beyond_threshold");
   }
-  if (r.quantization.block_q < 1) {
-    reject("recipe quantization.block_q", std::to_string(r.quantization.block_q), "positive");
-  }
-  if (r.quantization.block_kv < 1) {
-    reject("recipe quantization.block_kv", std::to_string(r.quantization.block_kv), "positive");
-  }
+  validate_quantization(r);
+}
+
+int scale_bits(const Quantization& quantization) {
+  return quantization.scaling == Scaling::none ? 0 : kScaleBits;
 }
 
 }  // namespace flashbound

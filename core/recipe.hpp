@@ -83,6 +83,9 @@ struct Quantization {
   bool rotated = false;
   friend bool operator==(const Quantization&, const Quantization&) = default;
 };
+inline constexpr int kScaleBits = 8;  // significand bits of a scale
+// Bits by which scaled inputs are longer than their format's numbers.
+int scale_bits(const Quantization& quantization);
 
 struct Recipe {
   std::string name;

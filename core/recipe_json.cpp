@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -149,7 +150,11 @@ class Reader {
   }
   static void read(const std::string& field, const Json& json, Index& value) {
     constexpr Index kLargest = Index{1} << 53;
-    const bool whole = json.is_number_integer() && json >= -kLargest && json <= kLargest;
+    // Comparing would take a large unsigned number for a negative one.
+    const bool whole = json.is_number_unsigned()
+                           ? json.get<std::uint64_t>() <= std::uint64_t{kLargest}
+                           : json.is_number_integer() && json.get<Index>() >= -kLargest &&
+                                 json.get<Index>() <= kLargest;
     if (!whole) reject(field, json.dump(), "a whole number");
     value = json.get<Index>();
   }
@@ -167,7 +172,11 @@ class Reader {
   static void read(const std::string& field, const Json& json, std::optional<FloatFormat>& value) {
     value.reset();
     if (json == "exact") return;
-    read(field, json, value.emplace());
+    try {
+      read(field, json, value.emplace());
+    } catch (const ConfigError& error) {
+      throw ConfigError(std::string(error.what()) + ", or exact");
+    }
   }
   template <class T>
   static void read(const std::string& field, const Json& json, T& value) {

@@ -1,9 +1,11 @@
 // Rounds numbers of a run to the formats of its recipe, and counts what leaves their range.
 #pragma once
 
+#include "core/inexact.hpp"
 #include "core/lane_rounding.hpp"
 #include "core/numeric_events.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -16,27 +18,34 @@ struct RandomStream {
   std::uint64_t next() { return random_bits(seed, position++); }
 };
 
+// What the operands of a run's operations may be: multiples of 2^lowest of `bits` significant bits.
+struct OperandRange {
+  int bits = 0;
+  int lowest = 0;
+};
+
 // Rounding to one format in the carrier T. A small value; the stream belongs to the run.
 template <class T>
 class Rounder {
  public:
-  // `widest`: significand bits of the widest operand of add, multiply and divide.
-  Rounder(const FloatFormat& format, Rounding rounding, int widest, RandomStream& stream)
+  // Operands of add, multiply and divide are those of `operands`.
+  Rounder(const FloatFormat& format, Rounding rounding, const OperandRange& operands,
+          RandomStream& stream)
       : format_(format), rounding_(rounding), stream_(&stream) {
     if (rounding != Rounding::nearest_even) return;
     lanes_ = lane_rounding<T>(format);
     wide_lanes_ = lane_rounding<double>(format);
-    if (lanes_) {
-      direct_ = lanes_->kind == LaneKind::none || 2 * widest + 2 <= std::numeric_limits<T>::digits;
-    }
+    if (lanes_) choose_direct(operands);
   }
 
   const FloatFormat& format() const { return format_; }
   Rounding rounding() const { return rounding_; }
   // Present where integer operations on the carrier round one number to the format.
   const std::optional<LaneRounding<T>>& lanes() const { return lanes_; }
-  // Whether an operation of the carrier, rounded, is the format's operation.
-  bool direct() const { return direct_; }
+  // Whether the carrier's operation, rounded, is the format's.
+  bool adds_directly() const { return direct_add_; }
+  bool multiplies_directly() const { return direct_multiply_; }
+  bool divides_directly() const { return direct_divide_; }
   bool native() const { return lanes_ && lanes_->kind == LaneKind::none; }
 
   T operator()(T x) const {
@@ -64,60 +73,95 @@ class Rounder {
   }
 
   // The sum, product and quotient, rounded once.
-  T add(T a, T b) const { return direct_ ? round_lane(*lanes_, a + b) : (*this)(odd_sum(a, b)); }
+  T add(T a, T b) const {
+    return direct_add_ ? round_lane(*lanes_, a + b) : once(inexact_sum(a, b));
+  }
   T multiply(T a, T b) const {
-    return direct_ ? round_lane(*lanes_, a * b) : (*this)(odd_sum_of_product(a, b, T{0}));
+    return direct_multiply_ ? round_lane(*lanes_, a * b) : once(inexact_product(a, b));
   }
   T divide(T a, T b) const {
-    const T quotient = a / b;
-    if (direct_) return round_lane(*lanes_, quotient);
-    const T rest = std::fma(-quotient, b, a);
-    return (*this)(to_odd(quotient, std::signbit(b) ? -rest : rest));
+    return direct_divide_ ? round_lane(*lanes_, a / b) : once(inexact_quotient(a, b));
   }
   // a b + c, rounded once.
   T multiply_add(T a, T b, T c) const {
-    return native() ? std::fma(a, b, c) : (*this)(odd_sum_of_product(a, b, c));
+    return native() ? std::fma(a, b, c) : once(inexact_fused(a, b, c));
+  }
+  // The exact result, rounded once.
+  T once(const Inexact<T>& exact) const {
+    if (exact.rest == 0 || std::isnan(exact.value)) return (*this)(exact.value);
+    switch (rounding_) {
+      case Rounding::nearest_even: break;
+      case Rounding::toward_zero: return (*this)(truncated(exact));
+      case Rounding::stochastic: return drawn(exact);
+    }
+    return (*this)(telling(exact));
   }
 
  private:
-  // x, or where `rest` (of the exact value x + rest) is not zero the odd neighbour on its side:
-  // rounding that again to two bits fewer rounds the exact value (Boldo and Melquiond 2008).
-  static T to_odd(T x, T rest) {
-    using Bits = typename LaneRounding<T>::Bits;
-    if (rest == 0 || !std::isfinite(rest) || !std::isfinite(x)) return x;
-    const bool odd = (std::bit_cast<Bits>(x) & 1) != 0;
-    return odd ? x
-               : std::nextafter(x, rest > 0 ? std::numeric_limits<T>::infinity()
-                                            : -std::numeric_limits<T>::infinity());
-  }
-  static T odd_sum(T a, T b) {
-    const T sum = a + b;
-    return to_odd(sum, sum_error(a, b, sum));
-  }
-  static T odd_sum_of_product(T a, T b, T c) {
-    const T product = a * b;
-    const T product_error = std::fma(a, b, -product);
-    const T sum = product + c;
-    const T addition_error = sum_error(product, c, sum);
-    const T rest = addition_error + product_error;
-    const T lost = sum_error(addition_error, product_error, rest);
-    // The two errors together may reach beyond half a last place of the sum.
-    const T moved = sum + rest;
-    const T moved_error = sum_error(sum, rest, moved);
-    return to_odd(moved, moved_error != 0 ? moved_error : lost);
-  }
-  // a + b - sum exactly, by Knuth's two-sum.
-  static T sum_error(T a, T b, T sum) {
-    const T b_part = sum - a;
-    return (a - (sum - b_part)) + (b - b_part);
+  static constexpr int kDigits = std::numeric_limits<T>::digits;
+  static constexpr int kExponentMin = std::numeric_limits<T>::min_exponent - 1;
+
+  // Where two roundings give what one gives. p is the format's precision, q that of operands.
+  void choose_direct(const OperandRange& operands) {
+    const int p = format_.significand_bits;
+    const int q = operands.bits;
+    const int emin = format_.exponent_min;
+    constexpr int kLowest = kExponentMin - kDigits + 1;  // the carrier's smallest number
+    const bool own = native();
+    // The sum of two numbers of the format (Figueroa 1995). Of a wider operand, or one between the
+    // format's subnormals, the other could be too small a rest to tell it from a tie.
+    direct_add_ = own || (q <= p && operands.lowest >= emin - p + 1);
+    // Exact; but for products below 2^(kLowest - 1 + 2q), which then have to round to zero.
+    direct_multiply_ = own || (2 * q <= kDigits && kLowest - 1 + 2 * q <= emin - p);
+    // A quotient of q bits is no nearer to a tie of p bits than 2^-(p + q), relatively.
+    direct_divide_ = own || p + q + 2 <= kDigits;
   }
 
+  // A number that rounds to nearest as the exact value does. Where the format lacks two bits of the
+  // carrier or more, that is rounding to odd (Boldo and Melquiond 2008): x, or its odd neighbour on
+  // the side of the rest. Where it lacks one, odd numbers are ties, which the rest decides.
+  T telling(const Inexact<T>& exact) const {
+    using Bits = typename LaneRounding<T>::Bits;
+    const T x = exact.value;
+    const int lacks = bits_lacking(x);
+    if (lacks == 0) return x;
+    const bool odd = (std::bit_cast<Bits>(x) & 1) != 0;
+    return odd == (lacks > 1) ? x : std::nextafter(x, exact.rest > 0 ? kInfinity : -kInfinity);
+  }
+  int bits_lacking(T x) const {
+    const int lacks = kDigits - format_.significand_bits;
+    if (lacks > 1 || !std::isfinite(x)) return lacks;
+    const int exponent = x == 0 ? kExponentMin : std::max(std::ilogb(x), kExponentMin);
+    return lacks + std::max(format_.exponent_min - exponent, 0);
+  }
+
+  static T truncated(const Inexact<T>& exact) {
+    const bool beyond = std::signbit(exact.value) != std::signbit(exact.rest);
+    return beyond && exact.value != 0 ? std::nextafter(exact.value, T{0}) : exact.value;
+  }
+
+  // To the carrier at random first, which changes no mean. Both draws share one random word.
+  T drawn(const Inexact<T>& exact) const {
+    if (std::isinf(exact.value)) return (*this)(exact.value);
+    const std::uint64_t random = stream_->next();
+    const T low = truncated(exact);
+    const T high = std::nextafter(low, std::copysign(kInfinity, exact.value));
+    const T distance = std::abs((exact.value - low) + exact.rest) / std::abs(high - low);
+    const double chance = std::ldexp(static_cast<double>(distance), 32);
+    const bool up = static_cast<double>(random & 0xFFFFFFFF) < std::floor(chance);
+    const auto x = static_cast<double>(up ? high : low);
+    return static_cast<T>(round_to(format_, rounding_, x, random));
+  }
+
+  static constexpr T kInfinity = std::numeric_limits<T>::infinity();
   FloatFormat format_;
   Rounding rounding_;
   RandomStream* stream_;
   std::optional<LaneRounding<T>> lanes_;
   std::optional<LaneRounding<double>> wide_lanes_;
-  bool direct_ = false;
+  bool direct_add_ = false;
+  bool direct_multiply_ = false;
+  bool direct_divide_ = false;
 };
 
 }  // namespace flashbound
