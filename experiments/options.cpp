@@ -204,7 +204,8 @@ std::string print_config(const Options& options) {
   text << "# flashbound " << options.verb().name << "\n";
   for (const OptionText& option : option_texts()) {
     const auto found = options.values().find(std::string(option.name));
-    if (found == options.values().end()) continue;
+    // An option may have another entry for another verb.
+    if (found == options.values().end() || !takes(options.verb(), option)) continue;
     if (option.name == "config" || option.name == "print-config") continue;
     require_printable(std::string(option.name), found->second.text);
     // A default that were read back as a choice could contradict another choice.
