@@ -19,7 +19,8 @@
 // transcendental themselves: ties among equal logits are still found, others are not excluded.
 // For gradients the numbers decided exactly are those that only rational rows reach: rows whose
 // logits are all equal (P = 1/n), and rows whose dS is zero because all dP are equal (without a
-// sink) or zero; there fractions are exact. Everything else is generic until the cap.
+// sink) or zero; there fractions are exact. A column of K that is the same for all keys of a row
+// gives dQ = 0 without a sink or softcap. Everything else is taken for generic until the cap.
 //
 // UNDECIDED. What is in doubt at the cap is NaN and listed: never a guess.
 //
@@ -31,7 +32,9 @@
 //
 // COST. One pair takes two dot products and an exponential at first_precision in forward, about 6
 // nanoseconds a term; the backward pass computes pairs twice, by rows and by keys, so that memory
-// stays O(seqlen) and parts share no sums.
+// stays O(seqlen) and parts share no sums. 1024 queries and keys with head_dim 64 take about 1.7
+// seconds forward and 5 backward on one core. An element in doubt costs one row more in forward; in
+// backward dK and dV need all rows again, which near the cap takes minutes at that size.
 #pragma once
 
 #include "core/gradients.hpp"
@@ -55,7 +58,7 @@ struct ExactAttention {
   // Undecided elements, as increasing indices into `elements`.
   std::vector<Index> undecided_o;
   std::vector<Index> undecided_lse;
-  int precision = 0;  // bits that the hardest element took
+  int precision = 0;  // bits that the hardest element took; 0 where nothing had to be computed
 };
 
 struct ExactHead {

@@ -6,7 +6,6 @@
 #include "core/int128.hpp"
 
 #include <arb.h>
-#include <compare>
 #include <flint/fmpq.h>
 #include <utility>
 

@@ -73,7 +73,7 @@ Decision decide(const ExactOptions& options, const BallAt& ball_at, const SignAt
 }  // namespace
 
 RowDecider::RowDecider(const Head& head, Index query, const ExactOptions& options)
-    : head_(&head), options_(options), row_(exact_row(head, query)), group_(row_.keys.size()) {
+    : options_(options), row_(exact_row(head, query)), group_(row_.keys.size()) {
   exponents_.softcap = head.problem().softcap;
   std::vector<std::size_t> order(row_.keys.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -29,7 +29,6 @@ class RowDecider {
   void add(ExactLogit logit, Index count);
   Coefficients sums_of_values(Index column) const;
 
-  const Head* head_;
   ExactOptions options_;
   ExactRow row_;
   std::vector<std::size_t> group_;  // of each of row_.keys

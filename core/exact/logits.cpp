@@ -171,7 +171,7 @@ Ball ball_of(const ExactLogit& logit, double softcap, slong precision) {
   return result;
 }
 
-Dyadic exact_product(RowRef a, RowRef b) {
+Dyadic exact_product(const RowRef& a, const RowRef& b) {
   Dyadic sum;
   for (Index c = 0; c < a.size(); ++c) sum.add_product(Dyadic(a(c)), Dyadic(b(c)));
   return sum;

@@ -67,8 +67,8 @@ struct ExactRow {
 ExactRow exact_row(const Head& head, Index query);
 
 // Exact q.k over finite numbers.
-Dyadic exact_product(Eigen::Ref<const Eigen::RowVectorXd> a,
-                     Eigen::Ref<const Eigen::RowVectorXd> b);
+Dyadic exact_product(const Eigen::Ref<const Eigen::RowVectorXd>& a,
+                     const Eigen::Ref<const Eigen::RowVectorXd>& b);
 
 // Whether all pairs of a row have the same exact logit, the sink included, without computing more
 // of them than that takes.

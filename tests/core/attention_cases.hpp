@@ -21,6 +21,7 @@
 
 #include "core/error_bound.hpp"
 #include "core/problem.hpp"
+#include "core/recipe.hpp"
 #include "core/reference.hpp"
 #include "experiments/random_inputs.hpp"
 
@@ -69,8 +70,9 @@ struct RejectedCase {
 };
 std::vector<RejectedCase> rejected_cases();
 
-// Whether a finite value may have an infinite bound, as where fp32 overflows.
-enum class Unbounded { fails, passes };
+// What becomes of an output whose bound is infinite, as where fp32 overflows: it fails unless it is
+// right to the bit, any number passes (but no NaN), or nothing is asked of it.
+enum class Unbounded { fails, passes, is_free };
 
 // What is tested: the whole output of a problem (an empty lse = it has none), and the bound on its
 // rounding errors.
@@ -84,6 +86,11 @@ Subject reference_subject();
 // What is wrong with the subject's output: against the definition in extended precision, against
 // the stated values, and against the alternatives. Empty when right.
 std::vector<std::string> failures(const AttentionCase& attention_case, const Subject& subject);
+// How many finite elements of the output the subject promises nothing about.
+Index unbounded_elements(const AttentionCase& attention_case, const Subject& subject);
+// The case as it is where inputs are numbers of a recipe's format: with such inputs, and without
+// the stated finite values if that has changed any.
+AttentionCase rounded_case(AttentionCase attention_case, const Recipe& recipe);
 
 // For the files that build cases.
 std::vector<CaseEntry> mask_cases();

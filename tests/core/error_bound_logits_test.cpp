@@ -1,6 +1,7 @@
 // Where errors of the logits dominate the bound: long sums in q k, ties that rounding breaks, and
 // logits so large that their rounding decides the weights.
 #include "core/error_bound.hpp"
+#include "core/reference.hpp"
 #include "experiments/random_inputs.hpp"
 #include "tests/core/attention_oracle.hpp"
 #include "tests/core/one_head.hpp"

@@ -3,6 +3,7 @@
 #include "core/error_bound.hpp"
 
 #include "core/errors.hpp"
+#include "core/reference.hpp"
 #include "experiments/random_inputs.hpp"
 #include "tests/core/attention_oracle.hpp"
 #include "tests/core/one_head.hpp"
@@ -265,7 +266,10 @@ TEST_CASE("the bound grows with the roundoff and the number of updates") {
   const ErrorBound base = error_bound(conditions, model);
   model.updates = 10;
   const ErrorBound updated = error_bound(conditions, model);
-  model.unit_roundoff *= 2;
+  for (FormatModel* format : {&model.scores, &model.statistics, &model.accumulator,
+                              &model.scores_product.sum, &model.values_product.sum}) {
+    format->unit_roundoff *= 2;
+  }
   const ErrorBound coarser = error_bound(conditions, model);
   CHECK((updated.o.array() > base.o.array()).all());
   CHECK((coarser.o.array() > updated.o.array()).all());

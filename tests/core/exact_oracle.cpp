@@ -10,14 +10,16 @@
 namespace flashbound::testing {
 namespace {
 
-// The double at the middle, or NaN where the ball is too wide to tell or holds a midpoint.
+// Zero where the ball holds it, and the middle in 200 bits otherwise, so that a number as near to a
+// boundary as that is on it. NaN where the ball is too wide for that.
 double rounded(const Ball& ball) {
-  Ball low, high;
-  arb_get_lbound_arf(arb_midref(low.get()), ball.get(), 1 << 16);
-  arb_get_ubound_arf(arb_midref(high.get()), ball.get(), 1 << 16);
-  const double a = arf_get_d(arb_midref(low.get()), ARF_RND_NEAR);
-  const double b = arf_get_d(arb_midref(high.get()), ARF_RND_NEAR);
-  return a == b ? a : std::numeric_limits<double>::quiet_NaN();
+  const bool zero = arb_contains_zero(ball.get()) != 0;
+  const bool narrow = zero ? mag_cmp_2exp_si(arb_radref(ball.get()), -200) < 0
+                           : arb_rel_accuracy_bits(ball.get()) > 210;
+  if (!narrow) return std::numeric_limits<double>::quiet_NaN();
+  Dyadic middle;
+  arf_set_round(middle.get(), arb_midref(ball.get()), 200, ARF_RND_NEAR);
+  return zero ? 0 : arf_get_d(middle.get(), ARF_RND_NEAR);
 }
 
 struct LongRow {

@@ -9,7 +9,8 @@
 
 namespace flashbound::testing {
 
-// Correctly rounded, as far as the precision shows (else NaN): for data without ties.
+// Correctly rounded if numbers nearer than 2^-200 to zero or (of their size) to a boundary between
+// doubles are on it, as holds for random data. NaN where the precision is too low.
 struct LongAttention {
   Tensor<double> o, lse;
 };

@@ -3,6 +3,7 @@
 
 #include "core/numeric.hpp"
 #include "core/programs.hpp"
+#include "tests/cross/whole_output.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,38 +17,10 @@ namespace {
 constexpr Tile kTile{.block_q = 24, .block_kv = 40, .panel = 8, .num_splits = 3};
 
 // lse as the program keeps it. None: an empty tensor.
-void keep_lse(const NumericRun& run, const Sequence& at, Index head, Tensor<double>& lse) {
-  for (Index r = 0; r < at.seqlen_q; ++r) {
-    const std::optional<double> value = run.lse(r);
-    if (!value) {
-      lse.elements.clear();
-      return;
-    }
-    lse.view()(at.batch, head, at.q_begin + r, 0) = *value;
-  }
-}
-
-Attention run_all(const Program& program, const Problem& p, const Inputs& inputs) {
-  Attention result{Tensor<double>({p.batch, p.num_heads_q, p.seqlen_q, p.head_dim_v}),
-                   Tensor<double>({p.batch, p.num_heads_q, p.seqlen_q, 1})};
-  for (Index s = 0; s < sequence_count(p); ++s) {
-    const Sequence at = sequence(p, s);
-    for (Index head = 0; head < p.num_heads_q; ++head) {
-      const NumericRun run = run_numeric(program, p, kTile, inputs, at, head, NumberFormat::fp64);
-      const HeadTensor& o = *run.find("o");
-      for (Index r = 0; r < o.rows; ++r) {
-        for (Index c = 0; c < o.cols; ++c) {
-          result.o.view()(at.batch, head, at.q_begin + r, c) = o(r, c);
-        }
-      }
-      if (!result.lse.elements.empty()) keep_lse(run, at, head, result.lse);
-    }
-  }
-  return result;
-}
-
 testing::Subject subject(const Program& program) {
-  return {[&program](const Problem& p, const Inputs& in) { return run_all(program, p, in); },
+  return {[&program](const Problem& p, const Inputs& in) {
+            return testing::whole_output(program, p, kTile, in, uniform_recipe(NumberFormat::fp64));
+          },
           [](const HeadConditions& conditions, const Sequence&) {
             const Schedule schedule{conditions.shape, {}, kTile};
             return error_bound(conditions, program_rounding(NumberFormat::fp64, schedule));

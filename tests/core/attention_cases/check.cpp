@@ -1,8 +1,10 @@
 // How a case is checked, and what its builders share.
+#include "core/quantization.hpp"
 #include "tests/core/attention_cases.hpp"
 #include "tests/core/attention_oracle.hpp"
 #include "tests/core/one_head.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <sstream>
@@ -42,6 +44,7 @@ class Failures {
   Failures(const char* against, Unbounded unbounded) : against_(against), unbounded_(unbounded) {}
   void compare(const Place& at, long double actual, long double expected, long double allowed) {
     if (actual == expected || (std::isnan(actual) && std::isnan(expected))) return;
+    if (unbounded_ == Unbounded::is_free && !std::isfinite(allowed)) return;
     const bool says_something = unbounded_ == Unbounded::passes || std::isfinite(allowed);
     if (std::abs(actual - expected) <= allowed && says_something) return;
     std::ostringstream text;
@@ -86,6 +89,42 @@ Subject reference_subject() {
           [](const HeadConditions& conditions, const Sequence&) {
             return error_bound(conditions, reference_rounding());
           }};
+}
+
+Index unbounded_elements(const AttentionCase& c, const Subject& subject) {
+  const Inputs in = c.inputs.view();
+  const Allowed allowed = allowed_for(c.problem, in, subject);
+  const ExactAttention exact = exact_attention(c.problem, in);
+  Index count = 0;
+  const auto add = [&](const auto& values, const auto& bounds) {
+    for (std::size_t at = 0; at < values.size(); ++at) {
+      count += std::isfinite(values[at]) && !std::isfinite(bounds[at]) ? 1 : 0;
+    }
+  };
+  add(exact.o.elements, allowed.o.elements);
+  add(exact.lse.elements, allowed.lse.elements);
+  return count;
+}
+
+AttentionCase rounded_case(AttentionCase c, const Recipe& recipe) {
+  const auto round = [&](const Problem& p, OwnedInputs& inputs) {
+    const OwnedInputs before = inputs;
+    inputs = rounded_inputs(recipe, p, inputs.view());
+    const auto same = [](const Tensor<double>& a, const Tensor<double>& b) {
+      return std::equal(
+          a.elements.begin(), a.elements.end(), b.elements.begin(),
+          [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+    };
+    return same(before.q, inputs.q) && same(before.k, inputs.k) && same(before.v, inputs.v);
+  };
+  const bool unchanged = round(c.problem, c.inputs);
+  for (Alternative& other : c.equal_to) round(other.problem, other.inputs);
+  // Scales depend on what else is in a block or a tensor.
+  if (recipe.quantization.scaling != Scaling::none) c.equal_to.clear();
+  if (!unchanged) {
+    std::erase_if(c.stated, [](const Stated& s) { return std::isfinite(s.value); });
+  }
+  return c;
 }
 
 std::vector<std::string> failures(const AttentionCase& c, const Subject& subject) {
