@@ -1,66 +1,13 @@
 #include "experiments/numerics_claims.hpp"
 
-#include <fmt/format.h>
+#include "experiments/numerics/claim_text.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <sstream>
 #include <string>
 
 namespace flashbound {
 namespace {
-
-constexpr std::size_t kWidth = 100;
-
-// Words in lines of at most kWidth characters, the first after `first`, the others indented.
-std::string wrapped(const std::string& first, std::string_view text) {
-  const std::string indent(first.size(), ' ');
-  std::string result;
-  std::string line = first;
-  bool begun = false;
-  std::istringstream words{std::string(text)};
-  for (std::string word; words >> word;) {
-    if (begun && line.size() + 1 + word.size() > kWidth) {
-      result += line + "\n";
-      line = indent;
-      begun = false;
-    }
-    line += (begun ? " " : "") + word;
-    begun = true;
-  }
-  return result + line + "\n";
-}
-
-std::string table_text(const ClaimTable& table) {
-  std::vector<std::vector<std::string>> lines{table.columns};
-  lines.insert(lines.end(), table.rows.begin(), table.rows.end());
-  std::vector<std::size_t> widths;
-  for (const std::vector<std::string>& line : lines) {
-    widths.resize(std::max(widths.size(), line.size()), 0);
-    for (std::size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
-  }
-  std::string text;
-  for (const std::vector<std::string>& line : lines) {
-    std::string padded = "  ";
-    for (std::size_t c = 0; c < line.size(); ++c) {
-      padded += fmt::format("{:<{}}  ", line[c], widths[c]);
-    }
-    padded.erase(padded.find_last_not_of(' ') + 1);
-    text += padded + "\n";
-  }
-  return text;
-}
-
-std::string readable_text(const RecomputedClaim& one) {
-  const NumericClaim& claim = *one.claim;
-  std::string text = fmt::format("{}: {}\n", claim.id, name(one.result.verdict));
-  text += wrapped("  source     ", claim.source);
-  text += wrapped("  statement  ", claim.statement);
-  if (!claim.published.empty()) text += wrapped("  published  ", claim.published);
-  if (!one.result.table.columns.empty()) text += "\n" + table_text(one.result.table) + "\n";
-  return text + wrapped("  verdict    ", one.result.argument);
-}
 
 std::string csv_line(const std::vector<std::string>& cells) {
   std::string line;
@@ -118,7 +65,8 @@ Document claims_document(const std::vector<RecomputedClaim>& claims, Format form
   }
   if (format == Format::table) {
     for (const RecomputedClaim& one : claims) {
-      document.verbatim += (document.verbatim.empty() ? "" : "\n") + readable_text(one);
+      document.verbatim +=
+          (document.verbatim.empty() ? "" : "\n") + to_text(*one.claim, one.result);
     }
   }
   return document;

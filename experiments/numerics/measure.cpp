@@ -1,5 +1,6 @@
 #include "experiments/numerics/measure.hpp"
 
+#include "core/error_bound.hpp"
 #include "core/numeric.hpp"
 #include "core/quantization.hpp"
 
@@ -150,6 +151,12 @@ double ratio_of(double computed, double reference, double bound) {
   return std::isnan(error) || bound == 0 ? std::numeric_limits<double>::infinity() : error / bound;
 }
 
+// nullopt where no bound is derived for the recipe, whatever the sequence.
+std::optional<RoundingModel> rounding_of(const MeasuredRun& run, const Sequence& sequence) {
+  return program_rounding(*run.recipe, *run.program,
+                          schedule_for(*run.problem, run.tile, sequence));
+}
+
 // The bound of every element of O, in its tensor's shape.
 Tensor<double> bounds(const MeasuredRun& run, const OwnedInputs& rounded,
                       const ParallelFor& parallel_for) {
@@ -159,9 +166,8 @@ Tensor<double> bounds(const MeasuredRun& run, const OwnedInputs& rounded,
   parallel_for(head_count(p), [&](Index part) {
     const HeadPlace place = place_of(p, part);
     const Sequence& at = place.sequence;
-    const auto model = bound_model(*run.recipe, schedule_for(p, run.tile, at));
     const HeadConditions conditions = head_conditions(p, rounded.view(), at, place.head);
-    RowMatrix bound = error_bound(conditions, *model).o;
+    RowMatrix bound = error_bound(conditions, rounding_of(run, at).value()).o;
     if (run.reference == ReferenceKind::fp64) {
       bound += error_bound(conditions, reference_rounding()).o;
     }
@@ -226,10 +232,8 @@ Measurement measure(const MeasuredRun& run, KeptReference& kept, const ParallelF
   result.undecided_o = static_cast<Index>(reference.undecided_o.size());
   result.undecided_lse = static_cast<Index>(reference.undecided_lse.size());
   sum_events(run, computed, result);
-  const bool bounded =
-      run.reference_inputs == ReferenceInputs::rounded &&
-      bound_model(*run.recipe, schedule_for(*run.problem, run.tile, sequence(*run.problem, 0)))
-          .has_value();
+  const bool bounded = run.reference_inputs == ReferenceInputs::rounded &&
+                       rounding_of(run, sequence(*run.problem, 0)).has_value();
   if (bounded) compare_with_bound(bounds(run, rounded, parallel_for), computed, reference, result);
   return result;
 }

@@ -26,13 +26,4 @@ ReferenceOutputs reference_outputs(ReferenceKind kind, const Problem& problem, c
           std::move(certified.undecided_lse)};
 }
 
-std::optional<RoundingModel> bound_model(const Recipe& recipe, const Schedule& schedule) {
-  for (const NumberFormat format : {NumberFormat::fp64, NumberFormat::fp32}) {
-    Recipe uniform = uniform_recipe(format);
-    uniform.name = recipe.name;
-    if (recipe == uniform) return program_rounding(format, schedule);
-  }
-  return std::nullopt;
-}
-
 }  // namespace flashbound

@@ -1,13 +1,10 @@
-// What computed outputs are compared with, and what is known of their distance beforehand.
+// What computed outputs are compared with.
 #pragma once
 
-#include "core/error_bound.hpp"
 #include "core/parallel_for.hpp"
 #include "core/problem.hpp"
-#include "core/recipe.hpp"
 #include "core/tensor.hpp"
 
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -30,8 +27,5 @@ struct ReferenceOutputs {
 
 ReferenceOutputs reference_outputs(ReferenceKind kind, const Problem& problem, const Inputs& inputs,
                                    const ParallelFor& parallel_for);
-
-// The roundings of a program in a recipe that a bound is derived for; nullopt for other recipes.
-std::optional<RoundingModel> bound_model(const Recipe& recipe, const Schedule& schedule);
 
 }  // namespace flashbound
