@@ -11,10 +11,11 @@
 namespace flashbound {
 
 Outcome run_list(const Options&) {
-  constexpr std::string_view kNames[] = {"kind", "name", "title", "source"};
+  constexpr std::string_view kNames[] = {"kind", "name", "title", "source", "statement"};
   Outcome outcome;
   Document& document = outcome.document;
   document.columns = columns_named(kNames);
+  document.shown = {"kind", "name", "title", "source"};  // statements are sentences
   const auto add = [&](const char* kind, std::string_view name, std::string title,
                        std::string_view source) {
     Row row;
@@ -51,7 +52,8 @@ Outcome run_list(const Options&) {
         "all-MiniLM-L6-v2 on public-domain text (experiments/activations)");
   }
   for (const NumericClaim& c : numeric_claims()) {
-    add("claim", c.id, std::string(c.statement), c.source);
+    add("claim", c.id, "published claim, see numerics --claim", c.source);
+    set(document, document.rows.back(), "statement", std::string(c.statement));
   }
   return outcome;
 }
