@@ -43,6 +43,7 @@ Outcome dispatch(const Options& options) {
     case kVerify: return run_verify_verb(options);
     case kCount: return run_count(options);
     case kAttend: return run_attend(options);
+    case kNumerics: return run_numerics(options);
     case kList: return run_list(options);
   }
   throw ConfigError("unknown verb");

@@ -40,6 +40,7 @@ struct Outcome {
 Outcome run_count(const Options& options);
 Outcome run_verify_verb(const Options& options);
 Outcome run_attend(const Options& options);
+Outcome run_numerics(const Options& options);
 Outcome run_list(const Options& options);
 
 // --threads, 0 meaning all that the machine has.

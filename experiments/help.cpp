@@ -4,16 +4,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 #include <vector>
 
 namespace flashbound {
 namespace {
 
-std::string option_word(const OptionText& option) {
+std::string option_word(const OptionText& option, const VerbText& verb) {
   std::string word = "--" + std::string(option.name);
   if (!option.metavar.empty()) word += " " + std::string(option.metavar);
+  if ((option.swept & verb.verb) != 0) word += ",...";
   return word;
+}
+
+// What the dots mean, where a verb has them.
+std::string sweep_note(const VerbText& verb) {
+  const bool sweeps =
+      std::any_of(option_texts().begin(), option_texts().end(),
+                  [&](const OptionText& option) { return (option.swept & verb.verb) != 0; });
+  if (!sweeps) return "";
+  return "A list (64,128), for whole numbers also a range (128:8192:x2), gives a row a "
+         "combination.";
 }
 
 std::string option_doc(const OptionText& option) {
@@ -79,6 +91,8 @@ std::string command_help() {
 
 std::string verb_help(const VerbText& verb) {
   std::string text = fmt::format("{}\n\nusage: flashbound {}\n", verb.purpose, verb.usage);
+  const std::string note = sweep_note(verb);
+  if (!note.empty()) text += note + "\n";
   std::string_view group;
   for (const OptionText& option : option_texts()) {
     if ((option.verbs & verb.verb) == 0) continue;
@@ -86,7 +100,7 @@ std::string verb_help(const VerbText& verb) {
       group = option.group;
       text += fmt::format("\n{}:\n", group);
     }
-    text += fmt::format("  {:<22} {}\n", option_word(option), option_doc(option));
+    text += fmt::format("  {:<22} {}\n", option_word(option, verb), option_doc(option));
   }
   text += "\nExamples:\n";
   for (const std::string& line : lines_of(verb.examples)) text += "  " + line + "\n";
@@ -113,9 +127,12 @@ std::string man_page() {
   for (const VerbText& verb : verb_texts()) {
     text += fmt::format(".SH {}\n{}\n.PP\n.B flashbound {}\n", verb.name, roff(verb.purpose),
                         roff(verb.usage));
+    const std::string note = sweep_note(verb);
+    if (!note.empty()) text += ".PP\n" + roff(note) + "\n";
     for (const OptionText& option : option_texts()) {
       if ((option.verbs & verb.verb) == 0) continue;
-      text += fmt::format(".TP\n.B {}\n{}\n", roff(option_word(option)), roff(option_doc(option)));
+      text += fmt::format(".TP\n.B {}\n{}\n", roff(option_word(option, verb)),
+                          roff(option_doc(option)));
     }
     text += ".PP\nExamples:\n.nf\n";
     for (const std::string& line : lines_of(verb.examples)) text += roff(line) + "\n";

@@ -5,7 +5,7 @@
 namespace flashbound {
 namespace {
 
-constexpr std::array<VerbText, 4> kVerbs{{
+constexpr std::array<VerbText, 5> kVerbs{{
     {kVerify, "verify",
      "Cross-checks every part that this machine can run, on published shapes and on real input.",
      "verify [options]",
@@ -21,16 +21,23 @@ constexpr std::array<VerbText, 4> kVerbs{{
      "attend --q FILE --k FILE --v FILE --o FILE [options]",
      "flashbound attend --q q.npy --k k.npy --v v.npy --o o.npy --mask causal\n"
      "flashbound attend --q q.npy --k k.npy --v v.npy --o o.npy --lse-out lse.npy --alibi"},
-    {kList, "list", "Lists algorithms, kernels, number formats and the problems of verify.",
+    {kNumerics, "numerics",
+     "Measures the error of an algorithm in a chosen arithmetic against exact attention.",
+     "numerics (--seqlen N | --q FILE --k FILE --v FILE | --claim ID) [options]",
+     "flashbound numerics --seqlen 1024 --recipe all-bf16,flash2-bf16 --distribution outliers\n"
+     "flashbound numerics --q q.npy --k k.npy --v v.npy --recipe mine.json --seed 1,2,3"},
+    {kList, "list",
+     "Lists algorithms, kernels, formats, recipes, distributions, claims and verify's problems.",
      "list [options]",
      "flashbound list\n"
      "flashbound list --format json"},
 }};
 
-constexpr unsigned kModels = kCount | kAttend;  // verbs that take a problem
-constexpr unsigned kAll = kVerify | kCount | kAttend | kList;
+constexpr unsigned kModels = kCount | kAttend | kNumerics;  // verbs that take a problem
+constexpr unsigned kAll = kVerify | kCount | kAttend | kList | kNumerics;
 
 constexpr std::string_view kProblem = "Problem";
+constexpr std::string_view kArithmetic = "Arithmetic";
 constexpr std::string_view kSchedule = "Schedule";
 constexpr std::string_view kFiles = "Files";
 constexpr std::string_view kRun = "Run and output";
@@ -39,18 +46,21 @@ constexpr auto kOptions = std::to_array<OptionText>({
     {"algorithm", "NAME", "forward", "algorithm to count, or forward, backward, all (see list)",
      kCount, kProblem},
     {"problem", "NAME", "all", "one of verify's problems, or all (see list)", kVerify, kProblem},
-    {"batch", "N", "1", "sequences in the batch, 1 to 2^24", kModels, kProblem},
-    {"num-heads", "N", "1", "query and key/value heads, 1 to 65536", kModels, kProblem},
-    {"num-heads-q", "N", "", "query heads, a multiple of --num-heads-kv", kModels, kProblem},
-    {"num-heads-kv", "N", "", "key/value heads", kModels, kProblem},
-    {"seqlen", "N", "", "queries and keys, 1 to 2^32", kModels, kProblem},
-    {"seqlen-q", "N", "", "queries", kModels, kProblem},
-    {"seqlen-kv", "N", "", "keys and values (also --seqlen-k)", kModels, kProblem},
-    {"head-dim", "N", "64", "columns of Q and K, 1 to 576", kModels, kProblem},
-    {"head-dim-v", "N", "", "columns of V and O (default: head-dim)", kModels, kProblem},
-    {"mask", "KIND", "none", "none, causal (bottom-right) or window", kModels, kProblem},
-    {"window-left", "N", "-1", "keys seen before the diagonal, -1 = all", kModels, kProblem},
-    {"window-right", "N", "-1", "keys seen after the diagonal, -1 = all", kModels, kProblem},
+    {"batch", "N", "1", "sequences in the batch, 1 to 2^24", kModels, kProblem, kNumerics},
+    {"num-heads", "N", "1", "query and key/value heads, 1 to 65536", kModels, kProblem, kNumerics},
+    {"num-heads-q", "N", "", "query heads, a multiple of --num-heads-kv", kModels, kProblem,
+     kNumerics},
+    {"num-heads-kv", "N", "", "key/value heads", kModels, kProblem, kNumerics},
+    {"seqlen", "N", "", "queries and keys, 1 to 2^32", kModels, kProblem, kNumerics},
+    {"seqlen-q", "N", "", "queries", kModels, kProblem, kNumerics},
+    {"seqlen-kv", "N", "", "keys and values (also --seqlen-k)", kModels, kProblem, kNumerics},
+    {"head-dim", "N", "64", "columns of Q and K, 1 to 576", kModels, kProblem, kNumerics},
+    {"head-dim-v", "N", "", "columns of V and O (default: head-dim)", kModels, kProblem, kNumerics},
+    {"mask", "KIND", "none", "none, causal (bottom-right) or window", kModels, kProblem, kNumerics},
+    {"window-left", "N", "-1", "keys seen before the diagonal, -1 = all", kModels, kProblem,
+     kNumerics},
+    {"window-right", "N", "-1", "keys seen after the diagonal, -1 = all", kModels, kProblem,
+     kNumerics},
     {"block-mask", "FILE", "", ".npy of cells (rows, cols), nonzero = visible", kModels, kProblem},
     {"block-mask-q", "N", "", "queries in a cell (default: block-q)", kModels, kProblem},
     {"block-mask-kv", "N", "", "keys in a cell (default: block-kv)", kModels, kProblem},
@@ -60,10 +70,26 @@ constexpr auto kOptions = std::to_array<OptionText>({
     {"softcap", "X", "0", "c tanh(s/c) on the scaled scores; 0 = none", kModels, kProblem},
     {"alibi", "", "", "bias -slope |distance|, slopes of Press et al. 2022", kModels, kProblem},
     {"sink", "LIST", "", "a logit without a value: one, or one a query head", kModels, kProblem},
-    {"block-q", "N", "64", "queries in a tile (B_r)", kModels, kSchedule},
-    {"block-kv", "N", "64", "keys in a tile (B_c)", kModels, kSchedule},
-    {"panel", "N", "1", "small-cache's contraction panel, divides block-kv", kCount, kSchedule},
-    {"num-splits", "N", "1", "split-kv's parts of the keys", kCount, kSchedule},
+    {"distribution", "NAME", "normal", "of random inputs (see list)", kNumerics, kArithmetic,
+     kNumerics},
+    {"seed", "N", "1", "of inputs, rotation and stochastic rounding, 0 to 2^63-1", kNumerics,
+     kArithmetic, kNumerics},
+    {"recipe", "NAME", "flash2-bf16", "arithmetic (see list), all-FORMAT or a file.json", kNumerics,
+     kArithmetic, kNumerics},
+    {"algorithm", "NAME", "flash2", "algorithm to run, or all (see list)", kNumerics, kArithmetic,
+     kNumerics},
+    {"reference", "KIND", "exact", "exact (certified to the last bit) or fp64", kNumerics,
+     kArithmetic},
+    {"reference-inputs", "KIND", "rounded", "rounded (those of the run) or unrounded (given ones)",
+     kNumerics, kArithmetic},
+    {"claim", "ID", "", "recompute published claims instead: ids, or all (see list)", kNumerics,
+     kArithmetic},
+    {"block-q", "N", "64", "queries in a tile (B_r)", kModels, kSchedule, kNumerics},
+    {"block-kv", "N", "64", "keys in a tile (B_c)", kModels, kSchedule, kNumerics},
+    {"panel", "N", "1", "small-cache's contraction panel, divides block-kv", kCount | kNumerics,
+     kSchedule, kNumerics},
+    {"num-splits", "N", "1", "split-kv's parts of the keys", kCount | kNumerics, kSchedule,
+     kNumerics},
     {"dtype", "FORMAT", "fp16", "width of an element (see list)", kCount, kSchedule},
     {"sram", "SIZE", "", "fast memory, e.g. 192KiB, 20MB; what exceeds it is infeasible", kCount,
      kSchedule},
@@ -73,9 +99,12 @@ constexpr auto kOptions = std::to_array<OptionText>({
      kSchedule},
     {"stages", "N", "1", "buffers for operands in flight (kernel footprint)", kCount, kSchedule},
     {"method", "KIND", "both", "both, closed-form or machine", kCount, kSchedule},
-    {"q", "FILE", "", "queries, .npy (batch, num_heads_q, seqlen_q, head_dim)", kAttend, kFiles},
-    {"k", "FILE", "", "keys, .npy (batch, num_heads_kv, seqlen_kv, head_dim)", kAttend, kFiles},
-    {"v", "FILE", "", "values, .npy (batch, num_heads_kv, seqlen_kv, head_dim_v)", kAttend, kFiles},
+    {"q", "FILE", "", "queries, .npy (batch, num_heads_q, seqlen_q, head_dim)", kAttend | kNumerics,
+     kFiles},
+    {"k", "FILE", "", "keys, .npy (batch, num_heads_kv, seqlen_kv, head_dim)", kAttend | kNumerics,
+     kFiles},
+    {"v", "FILE", "", "values, .npy (batch, num_heads_kv, seqlen_kv, head_dim_v)",
+     kAttend | kNumerics, kFiles},
     {"o", "FILE", "", "output, .npy of Q's dtype", kAttend, kFiles},
     {"lse-out", "FILE", "", "natural-log lse, .npy (batch, num_heads_q, seqlen_q, 1)", kAttend,
      kFiles},
@@ -85,8 +114,8 @@ constexpr auto kOptions = std::to_array<OptionText>({
      kFiles},
     {"kernel", "NAME", "reference", "who computes (see list)", kAttend, kRun},
     {"seed", "N", "1", "of random inputs, 0 to 2^63-1", kVerify, kRun},
-    {"threads", "N", "0", "threads, 1 to 1024; 0 = as many as the machine has", kVerify | kAttend,
-     kRun},
+    {"threads", "N", "0", "threads, 1 to 1024; 0 = as many as the machine has",
+     kVerify | kAttend | kNumerics, kRun},
     {"format", "KIND", "table", "table, csv, json or jsonl", kAll, kRun},
     {"output", "FILE", "-", "results go there; - = standard output", kAll, kRun},
     {"report", "FILE", "", "the table as a self-contained HTML page", kAll, kRun},

@@ -12,6 +12,7 @@ inline constexpr unsigned kVerify = 1;
 inline constexpr unsigned kCount = 2;
 inline constexpr unsigned kAttend = 4;
 inline constexpr unsigned kList = 8;
+inline constexpr unsigned kNumerics = 16;
 
 struct VerbText {
   unsigned verb;
@@ -24,6 +25,7 @@ std::span<const VerbText> verb_texts();
 // nullptr when there is no such verb.
 const VerbText* verb_named(std::string_view name);
 
+// A name may have several entries for different verbs, with defaults of their own.
 struct OptionText {
   std::string_view name;      // without dashes
   std::string_view metavar;   // empty: a flag
@@ -31,6 +33,7 @@ struct OptionText {
   std::string_view doc;       // unit, range, meaning
   unsigned verbs;
   std::string_view group;
+  unsigned swept = 0;  // by verbs that take several values, see sweep.hpp
 };
 std::span<const OptionText> option_texts();
 

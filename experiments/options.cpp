@@ -1,15 +1,11 @@
 #include "experiments/options.hpp"
 
 #include "core/errors.hpp"
-#include "experiments/io_error.hpp"
+#include "experiments/text_file.hpp"
 
 #include <boost/program_options.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 
 namespace flashbound {
@@ -102,21 +98,6 @@ void take(const po::parsed_options& parsed, Source source, const std::string& or
   }
 }
 
-std::string read_config(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) reject("config", path, "a file");
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw IoError("cannot read " + path + ": " + std::strerror(errno));
-  // A pipe is welcome, but a device may never end.
-  constexpr std::size_t kBytesMax = 1 << 20;
-  std::string text(kBytesMax + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > kBytesMax) reject("config", path, "a file of at most 1 MiB");
-  return text;
-}
-
 }  // namespace
 
 Options::Options(const VerbText& verb) : verb_(&verb) {
@@ -181,7 +162,7 @@ Options parse_options(const VerbText& verb, std::span<const std::string> words) 
        Source::words, "command line", options);
   if (options.given("config")) {
     const std::string path = options.text("config");
-    std::istringstream in(read_config(path));
+    std::istringstream in(read_text_file("config", path));
     parse_config(in, path, options);
   }
   return options;
@@ -223,7 +204,8 @@ std::string print_config(const Options& options) {
   text << "# flashbound " << options.verb().name << "\n";
   for (const OptionText& option : option_texts()) {
     const auto found = options.values().find(std::string(option.name));
-    if (found == options.values().end()) continue;
+    // An option may have another entry for another verb.
+    if (found == options.values().end() || !takes(options.verb(), option)) continue;
     if (option.name == "config" || option.name == "print-config") continue;
     require_printable(std::string(option.name), found->second.text);
     // A default that were read back as a choice could contradict another choice.

@@ -27,6 +27,10 @@ void require_distinct_paths(const Options& options) {
        {"q", "k", "v", "block-mask", "cu-seqlens-q", "cu-seqlens-kv", "config"}) {
     if (options.given(option)) taken.insert(file_of(options.text(option)));
   }
+  // A list may mix files with names.
+  for (const std::string& recipe : split_commas(options.find("recipe").value_or(""))) {
+    if (recipe.ends_with(".json")) taken.insert(file_of(recipe));
+  }
   const auto take = [&](const char* option, const std::string& path) {
     std::error_code ignored;
     const bool in_place =

@@ -41,16 +41,7 @@ std::string plain(const Cell& cell) {
   return "";
 }
 
-std::string csv(const Cell& cell) {
-  std::string text = plain(cell);
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + "\"";
-}
+std::string csv(const Cell& cell) { return csv_text(plain(cell)); }
 
 std::string json(const Cell& cell) {
   if (std::holds_alternative<std::monostate>(cell)) return "null";
@@ -164,6 +155,11 @@ Format format_named(const std::string& name) {
 
 void write(std::ostream& out, const Document& document, Format format,
            const std::string& manifest_json) {
+  const bool flat = format == Format::table || format == Format::csv;
+  if (flat && !document.verbatim.empty()) {
+    out << document.verbatim;
+    return;
+  }
   switch (format) {
     case Format::table: return write_table(out, document);
     case Format::csv: return write_csv(out, document);
@@ -171,6 +167,16 @@ void write(std::ostream& out, const Document& document, Format format,
     case Format::jsonl:
       for (const Row& row : document.rows) out << row_json(document, row) << "\n";
   }
+}
+
+std::string csv_text(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
 }
 
 std::string json_string(std::string_view text) {

@@ -34,6 +34,7 @@ struct Document {
   std::vector<Row> rows;
   std::vector<std::string_view> shown;  // columns of the table, in its order; empty: all
   std::string footer = {};              // last line of the table
+  std::string verbatim = {};  // where it is not empty, the table and CSV are this text instead
 };
 
 // The columns of these names, in the order of all_columns(). Aborts on a name that is none.
@@ -56,6 +57,8 @@ Format format_named(const std::string& name);
 void write(std::ostream& out, const Document& document, Format format,
            const std::string& manifest_json);
 
+// A cell of CSV, quoted where it must be (RFC 4180).
+std::string csv_text(const std::string& text);
 // A JSON string literal.
 std::string json_string(std::string_view text);
 

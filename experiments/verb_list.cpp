@@ -1,17 +1,21 @@
 #include "core/number_format.hpp"
 #include "core/programs.hpp"
+#include "core/recipe.hpp"
 #include "experiments/command.hpp"
+#include "experiments/distributions.hpp"
 #include "experiments/kernels.hpp"
+#include "experiments/numerics/claim.hpp"
 #include "experiments/recorded_inputs.hpp"
 #include "experiments/verify_problems.hpp"
 
 namespace flashbound {
 
 Outcome run_list(const Options&) {
-  constexpr std::string_view kNames[] = {"kind", "name", "title", "source"};
+  constexpr std::string_view kNames[] = {"kind", "name", "title", "source", "statement"};
   Outcome outcome;
   Document& document = outcome.document;
   document.columns = columns_named(kNames);
+  document.shown = {"kind", "name", "title", "source"};  // statements are sentences
   const auto add = [&](const char* kind, std::string_view name, std::string title,
                        std::string_view source) {
     Row row;
@@ -31,6 +35,10 @@ Outcome run_list(const Options&) {
             " significand bits",
         "");
   }
+  for (const NamedRecipe& r : recipes()) add("recipe", r.name, std::string(r.title), "");
+  for (const DistributionFacts& d : distributions()) {
+    add("distribution", d.name, std::string(d.description), "");
+  }
   for (const VerifyProblem& p : verify_problems()) {
     add("problem", p.name,
         std::to_string(p.problem.num_heads_q) + ":" + std::to_string(p.problem.num_heads_kv) +
@@ -42,6 +50,10 @@ Outcome run_list(const Options&) {
   for (const std::string& recorded : recorded_names()) {
     add("problem", recorded, "12 heads, 512 x 512, head_dim 32/32: recorded Q, K, V",
         "all-MiniLM-L6-v2 on public-domain text (experiments/activations)");
+  }
+  for (const NumericClaim& c : numeric_claims()) {
+    add("claim", c.id, "published claim, see numerics --claim", c.source);
+    set(document, document.rows.back(), "statement", std::string(c.statement));
   }
   return outcome;
 }

@@ -11,7 +11,7 @@ import unittest
 
 from command import CommandTest
 
-VERBS = ("verify", "count", "attend", "list")
+VERBS = ("verify", "count", "attend", "numerics", "list")
 COUNT = ["count", "--seqlen", "1000", "--mask", "causal"]
 
 
@@ -73,7 +73,7 @@ class Help(CommandTest):
         for verb in VERBS:
             text = self.succeed(verb, "--help")
             self.assertIn(text, everything)
-            self.assertLess(text.count("\n"), 60)
+            self.assertLess(text.count("\n"), 66)
 
     def test_version(self):
         pattern = r"\Aflashbound \d+\.\d+\.\d+ \([0-9a-z]+(, modified)?\)\n\Z"
@@ -85,11 +85,17 @@ class Help(CommandTest):
         kinds = {}
         for row in rows:
             kinds.setdefault(row["kind"], []).append(row["name"])
-        self.assertLessEqual({"algorithm", "kernel", "format", "problem"}, set(kinds))
+        self.assertLessEqual(
+            {"algorithm", "kernel", "format", "problem", "recipe", "distribution"}, set(kinds)
+        )
         self.assertEqual(len(kinds["algorithm"]), 12)
         self.assertIn("minilm-layer5", kinds["problem"])
         for name in kinds["algorithm"]:
             self.succeed("count", "--seqlen", "64", "--algorithm", name)
+        for name in kinds["recipe"]:
+            self.succeed("numerics", "--seqlen", "4", "--head-dim", "4", "--recipe", name)
+        for name in kinds["distribution"]:
+            self.succeed("numerics", "--seqlen", "4", "--distribution", name)
         for name in kinds["format"]:
             self.succeed("count", "--seqlen", "64", "--dtype", name)
 
@@ -193,6 +199,7 @@ class Configurations(CommandTest):
             "count --seqlen 64 --footprint kernel --stages 2 --sink 1 --softcap 30".split(),
             "count --seqlen 100 --block-mask cells.npy --batch 3".split(),
             "count --cu-seqlens-q 0,5,9 --cu-seqlens-kv 0,7,64 --block-q 4".split(),
+            "numerics --seqlen 8,16 --recipe fp32,all-bf16 --head-dim 4 --seed 2".split(),
             "list".split(),
         ):
             text = self.succeed(*words, "--print-config")

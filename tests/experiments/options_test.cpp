@@ -209,11 +209,13 @@ TEST_SUITE("experiments.options") {
     CHECK(!again.given("mask"));
   }
 
-  TEST_CASE("every option is described once and takes its own default") {
-    std::map<std::string_view, int> seen;
+  TEST_CASE("every option is described once a verb and sweeps where it is taken") {
+    std::map<std::string_view, unsigned> seen;
     for (const OptionText& option : option_texts()) {
       CAPTURE(std::string(option.name));
-      CHECK(++seen[option.name] == 1);
+      CHECK((seen[option.name] & option.verbs) == 0);
+      seen[option.name] |= option.verbs;
+      CHECK((option.swept & ~option.verbs) == 0);
       CHECK(!option.doc.empty());
       CHECK(option.verbs != 0);
       const bool is_flag = option.metavar.empty();
