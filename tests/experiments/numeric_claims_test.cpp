@@ -1,0 +1,60 @@
+// Claims about numerics, recomputed in full: their text is that of experiments/numerics/expected/,
+// which experiments/numerics/remake writes. Without threads, since results do not depend on them.
+#include "experiments/numerics/claim.hpp"
+#include "experiments/numerics/claim_text.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+
+namespace flashbound {
+namespace {
+
+std::filesystem::path expected_folder() {
+  return std::filesystem::path(FLASHBOUND_SOURCE_DIR) / "experiments/numerics/expected";
+}
+
+bool remakes() { return std::getenv("FLASHBOUND_REMAKE") != nullptr; }
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void check(std::string_view id) {
+  const NumericClaim& claim = numeric_claim(id);
+  const std::string text = to_text(claim, claim.run(serial));
+  const std::filesystem::path path = expected_folder() / (std::string(id) + ".txt");
+  if (remakes()) std::ofstream(path, std::ios::binary) << text;
+  CHECK(text == contents(path));
+}
+
+}  // namespace
+
+TEST_SUITE("experiments.claims") {
+  TEST_CASE("every claim has an expected text and every expected text a claim") {
+    std::set<std::string> claims;
+    for (const NumericClaim& claim : numeric_claims()) claims.insert(std::string(claim.id));
+    std::set<std::string> texts;
+    for (const auto& entry : std::filesystem::directory_iterator(expected_folder())) {
+      texts.insert(entry.path().stem().string());
+    }
+    CHECK((remakes() || claims == texts));
+  }
+
+  TEST_CASE("FA3-04 recomputes to its expected text") { check("FA3-04"); }
+  TEST_CASE("FA3-05 recomputes to its expected text") { check("FA3-05"); }
+  TEST_CASE("GO-01 recomputes to its expected text") { check("GO-01"); }
+  TEST_CASE("GO-02 recomputes to its expected text") { check("GO-02"); }
+  TEST_CASE("GO-03 recomputes to its expected text") { check("GO-03"); }
+  TEST_CASE("GO-04 recomputes to its expected text") { check("GO-04"); }
+  TEST_CASE("GO-05 recomputes to its expected text") { check("GO-05"); }
+}
+
+}  // namespace flashbound
