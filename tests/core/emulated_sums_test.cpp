@@ -1,7 +1,7 @@
 // Sums as tensor cores and trees add them, against exact sums.
 #include "core/emulated_sums.hpp"
 
-#include "tests/core/exact_oracle.hpp"
+#include "tests/core/exact_number.hpp"
 
 #include <doctest/doctest.h>
 

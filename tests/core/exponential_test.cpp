@@ -2,7 +2,7 @@
 #include "core/exponential.hpp"
 
 #include "core/emulated_arithmetic.hpp"
-#include "tests/core/exact_oracle.hpp"
+#include "tests/core/exact_number.hpp"
 #include "tests/core/float_format_oracle.hpp"
 
 #include <doctest/doctest.h>

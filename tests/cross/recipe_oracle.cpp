@@ -1,7 +1,7 @@
 #include "tests/cross/recipe_oracle.hpp"
 
 #include "core/exponential.hpp"
-#include "tests/core/exact_oracle.hpp"
+#include "tests/core/exact_number.hpp"
 
 #include <algorithm>
 #include <cmath>
