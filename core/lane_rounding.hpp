@@ -1,10 +1,10 @@
 // Rounding to a format by a few integer operations, on one number or on SIMD lanes.
 //
-// The carrier T (float or double) holds the format's numbers exactly. An operation done in the
-// carrier and then rounded gives the bits of the operation done in the format: rounding twice is
-// innocuous for +, -, x and / where the carrier has at least 2p + 2 bits (Figueroa 1995; with
-// subnormals Roux 2014), that is p <= 11 in float and p <= 25 in double; p = 24 in float and p = 53
-// in double are the carrier itself.
+// The carrier T (float or double) holds the format's numbers exactly. Where it has at least 2p + 2
+// bits, that is p <= 11 in float and p <= 25 in double, an operation on numbers of the format done
+// in the carrier and then rounded mostly gives the bits of the operation done in the format
+// (Figueroa 1995); core/rounder.hpp knows the exceptions: sums of wider operands, and products that
+// are subnormal in the carrier. p = 24 in float and p = 53 in double are the carrier itself.
 #pragma once
 
 #include "core/float_format.hpp"
@@ -68,7 +68,8 @@ std::optional<LaneRounding<T>> lane_rounding(const FloatFormat& format) {
   return result;
 }
 
-// To nearest, ties to even. NaN must not have a payload of all ones (round_to gives none such).
+// To nearest, ties to even. NaN must be the quiet NaN that operations give: a carry into a payload
+// of ones would end in the sign, and a payload of low bits alone would be cut to infinity.
 template <class T>
 T round_lane(const LaneRounding<T>& rounding, T x) {
   using Bits = typename LaneRounding<T>::Bits;

@@ -121,7 +121,7 @@ TEST_SUITE("core.exponential") {
     for (int degree = 1; degree <= 5; ++degree) {
       CAPTURE(degree);
       const Real actual = largest_error(coefficients(degree));
-      const Real stated = exp2_polynomial_error(degree);
+      const auto stated = static_cast<Real>(exp2_polynomial_error(degree));
       CAPTURE(static_cast<double>(actual));
       CHECK(actual <= stated);
       CHECK(stated <= 1.05L * actual);

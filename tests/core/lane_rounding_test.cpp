@@ -43,7 +43,8 @@ void check_same(const FloatFormat& format, const LaneRounding<T>& rounding, T x)
   const double expected = round_to(format, static_cast<double>(x));
   if (testing::same(lane, expected)) return;  // millions of values: no assertion each
   CAPTURE(to_string(format));
-  CAPTURE(x);
+  const auto given = static_cast<double>(x);
+  CAPTURE(given);
   CAPTURE(lane);
   CAPTURE(expected);
   FAIL_CHECK("round_lane differs from round_to");
@@ -74,8 +75,8 @@ void check_edges(const FloatFormat& format, const LaneRounding<T>& rounding) {
   }
   check(1 + unit_roundoff(format));
   check(1 + 3 * unit_roundoff(format));
-  check(std::numeric_limits<T>::max());
-  check(std::numeric_limits<T>::denorm_min());
+  check(static_cast<double>(std::numeric_limits<T>::max()));
+  check(static_cast<double>(std::numeric_limits<T>::denorm_min()));
   check_same(format, rounding, std::numeric_limits<T>::infinity());
   check_same(format, rounding, -std::numeric_limits<T>::infinity());
   check_same(format, rounding, std::numeric_limits<T>::quiet_NaN());

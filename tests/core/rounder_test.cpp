@@ -28,7 +28,7 @@ double telling_operand(Engine& engine, const FloatFormat& format) {
       case 0: return static_cast<double>(one | one >> below(p) | one >> below(p));
       case 1: return static_cast<double>(2 * one - 1 - static_cast<std::uint64_t>(below(4)) % one);
       case 2: return static_cast<double>(one + static_cast<std::uint64_t>(below(4)) % one);
-      case 3: return static_cast<double>(one | (engine() % one) >> below(p) << below(p) % one);
+      case 3: return static_cast<double>(one | (engine() % one) >> below(p));
       default: return static_cast<double>(one | engine() % one);
     }
   }();
