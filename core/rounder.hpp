@@ -24,6 +24,11 @@ struct OperandRange {
   int lowest = 0;
 };
 
+// Numbers of one format.
+inline OperandRange operands_of(const FloatFormat& format) {
+  return {format.significand_bits, format.exponent_min - format.significand_bits + 1};
+}
+
 // Rounding to one format in the carrier T. A small value; the stream belongs to the run.
 template <class T>
 class Rounder {

@@ -30,7 +30,7 @@ struct Row {
 // The publication's d_j, the sum of exp(x_i - m_j) over i <= j, updated term by term.
 Index bound_violations(const FloatFormat& format, std::span<const double> x) {
   RandomStream stream;
-  const Rounder<double> round(format, Rounding::nearest_even, format.significand_bits, stream);
+  const Rounder<double> round(format, Rounding::nearest_even, operands_of(format), stream);
   const auto exp = [&](double difference) {
     return exp_rounded(format, Rounding::nearest_even, difference);
   };
@@ -49,7 +49,7 @@ Index bound_violations(const FloatFormat& format, std::span<const double> x) {
 
 double stagnation(const FloatFormat& format) {
   RandomStream stream;
-  const Rounder<double> round(format, Rounding::nearest_even, format.significand_bits, stream);
+  const Rounder<double> round(format, Rounding::nearest_even, operands_of(format), stream);
   double sum = 0;
   while (true) {
     const double next = round.add(sum, 1);

@@ -15,7 +15,7 @@ namespace {
 // The operations of one format. fp64 carries formats of up to 25 bits innocuously.
 struct Arithmetic {
   explicit Arithmetic(const FloatFormat& of)
-      : format(of), round(of, Rounding::nearest_even, of.significand_bits, stream) {}
+      : format(of), round(of, Rounding::nearest_even, operands_of(of), stream) {}
   Arithmetic(const Arithmetic&) = delete;
   Arithmetic& operator=(const Arithmetic&) = delete;
 
