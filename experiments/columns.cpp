@@ -88,6 +88,8 @@ constexpr auto kColumns = std::to_array<Column>({
     {"bound_max", "1", "largest a-priori error bound of an element; missing: none is known"},
     {"ratio_to_bound", "1", "largest error / bound of an element: at most 1 where the bound holds"},
     {"undecided", "1", "elements that the exact reference left open, which are not compared"},
+    {"precision_bits", "bits",
+     "that the hardest element needed to be certified; 0 = not certified"},
     {"claim", "", "id of a published claim"},
     {"statement", "", "what was published"},
     {"published", "", "its figures"},

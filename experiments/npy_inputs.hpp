@@ -16,6 +16,10 @@ struct NpyInputs {
 // Throws ConfigError, also where the types differ, and IoError for files that cannot be read.
 NpyInputs read_npy_inputs(const Options& options);
 
+// dO from the file that --grad-o names: of Q's type, and of O's shape where those of Q and V are
+// `inputs`. Throws as read_npy_inputs does.
+Tensor<double> read_npy_grad_o(const Options& options, const NpyInputs& inputs);
+
 // The shape that the three agree on. Throws ConfigError naming the axis where they do not.
 KnownShape shape_of(const OwnedInputs& inputs);
 

@@ -24,7 +24,7 @@ std::string file_of(const std::string& path) {
 void require_distinct_paths(const Options& options) {
   std::set<std::string> taken;
   for (const char* option :
-       {"q", "k", "v", "block-mask", "cu-seqlens-q", "cu-seqlens-kv", "config"}) {
+       {"q", "k", "v", "grad-o", "block-mask", "cu-seqlens-q", "cu-seqlens-kv", "config"}) {
     if (options.given(option)) taken.insert(file_of(options.text(option)));
   }
   // A list may mix files with names.
@@ -38,7 +38,8 @@ void require_distinct_paths(const Options& options) {
     if (in_place) return;  // a device or a pipe takes several
     if (!taken.insert(file_of(path)).second) reject(option, path, "a file of its own");
   };
-  for (const char* option : {"o", "lse-out", "record-out", "program-out", "report", "output"}) {
+  for (const char* option : {"o", "lse-out", "grad-q", "grad-k", "grad-v", "record-out",
+                             "program-out", "report", "output"}) {
     if (!options.given(option)) continue;
     const std::string path = options.text(option);
     if (std::string(option) == "output" && path == "-") continue;

@@ -91,6 +91,7 @@ constexpr std::string_view kPublished[] = {
     "bound_max",
     "ratio_to_bound",
     "undecided",
+    "precision_bits",
     "claim",
     "statement",
     "published",
