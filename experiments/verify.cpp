@@ -129,6 +129,31 @@ void run_numerics(const std::vector<NumericTarget>& targets, const ParallelFor& 
   append(checks, merged);
 }
 
+void run_exact(const std::vector<NumericTarget>& targets, const ParallelFor& parallel_for,
+               Steps& steps, std::vector<VerifyCheck>& checks) {
+  std::vector<const NumericTarget*> affordable;
+  for (const NumericTarget& target : targets) {
+    if (affordable_exactly(target)) affordable.push_back(&target);
+  }
+  Results results(affordable.size());
+  parallel_for(static_cast<Index>(affordable.size()), [&](Index index) {
+    if (steps.stopped()) return;
+    results[static_cast<std::size_t>(index)] =
+        check_exact(*affordable[static_cast<std::size_t>(index)]);
+  });
+  // Heads of one problem are one row.
+  std::vector<VerifyCheck> rows;
+  for (const std::optional<VerifyCheck>& result : results) {
+    if (!result) continue;
+    if (!rows.empty() && rows.back().problem == result->problem) {
+      rows.back() = worse(rows.back(), *result);
+    } else {
+      rows.push_back(*result);
+    }
+  }
+  checks.insert(checks.end(), rows.begin(), rows.end());
+}
+
 // All that was checked of one problem together, problems in the plan's order.
 void sort_by_problem(const VerifyPlan& plan, std::vector<VerifyCheck>& checks) {
   std::map<std::string, std::size_t> place;
@@ -177,6 +202,7 @@ std::vector<VerifyCheck> run_verify(const VerifyPlan& plan, const ParallelFor& p
       add_target(real.name, real.problem, real.tile, real.inputs.view(), head);
     }
   }
+  run_exact(targets, parallel_for, steps, checks);
   run_numerics(targets, parallel_for, steps, checks);
   sort_by_problem(plan, checks);
   return checks;

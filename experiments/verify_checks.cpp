@@ -1,7 +1,9 @@
 #include "experiments/verify_checks.hpp"
 
+#include "core/bounds.hpp"
 #include "core/closed_form.hpp"
 #include "core/count.hpp"
+#include "core/exact.hpp"
 #include "core/numeric.hpp"
 #include "core/record.hpp"
 
@@ -151,6 +153,37 @@ VerifyCheck check_numeric(const NumericTarget& target, const Algorithm& algorith
               bound.lse(row) + target.reference_bound.lse(row));
     }
   }
+  return check;
+}
+
+bool affordable_exactly(const NumericTarget& target) {
+  // About 12 ns for each term of a product on one core: 2 seconds.
+  constexpr Int128 kTermsMax = 150'000'000;
+  Problem head = *target.problem;
+  head.batch = head.num_heads_q = head.num_heads_kv = 1;
+  return visible_pairs(head).value() * (head.head_dim + head.head_dim_v) <= kTermsMax;
+}
+
+VerifyCheck check_exact(const NumericTarget& target) {
+  VerifyCheck check;
+  check.problem = target.name;
+  check.check = "fp64 reference = exact";
+  check.algorithm = "reference";
+  check.passed = true;
+  const ExactHead exact = exact_head(*target.problem, target.inputs, target.sequence, target.head);
+  const auto allowed = [](double bound, double value) {
+    return bound + unit_roundoff(NumberFormat::fp64) * std::abs(value);  // its last rounding
+  };
+  for (Index row = 0; row < exact.o.rows(); ++row) {
+    for (Index col = 0; col < exact.o.cols(); ++col) {
+      const double value = exact.o(row, col);
+      compare(check, "o", target.reference.o(row, col), value,
+              allowed(target.reference_bound.o(row, col), value));
+    }
+    compare(check, "lse", target.reference.lse(row), exact.lse(row),
+            allowed(target.reference_bound.lse(row), exact.lse(row)));
+  }
+  if (!exact.undecided_o.empty() || !exact.undecided_lse.empty()) check.passed = false;
   return check;
 }
 
