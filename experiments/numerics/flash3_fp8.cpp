@@ -56,7 +56,13 @@ Recipe narrow_baseline_recipe() {
   return recipe;
 }
 
-enum MethodIndex : std::size_t { kBaseline, kFull, kNoBlocks, kNoRotation, kNarrow, kMethods };
+// By index into methods().
+constexpr std::size_t kBaseline = 0;
+constexpr std::size_t kFull = 1;
+constexpr std::size_t kNoBlocks = 2;
+constexpr std::size_t kNoRotation = 3;
+constexpr std::size_t kNarrow = 4;
+constexpr std::size_t kMethods = 5;
 
 std::array<Method, kMethods> methods() {
   return {{{"baseline", "standard", baseline_recipe()},

@@ -27,7 +27,7 @@ BlockDeviations deviations_of(const BlockSweep& sweep, const HeadCase& head) {
 
 std::vector<std::vector<BlockDeviations>> deviations_by_block(const BlockSweep& sweep,
                                                               const ParallelFor& parallel_for) {
-  const std::size_t seeds = static_cast<std::size_t>(sweep.seeds);
+  const auto seeds = static_cast<std::size_t>(sweep.seeds);
   std::vector<std::vector<BlockDeviations>> result(sweep.shapes.size(),
                                                    std::vector<BlockDeviations>(seeds));
   const FloatFormat bf16 = float_format(NumberFormat::bf16);
@@ -44,6 +44,7 @@ std::vector<std::vector<BlockDeviations>> deviations_by_block(const BlockSweep& 
 
 double median_ratio(const std::vector<BlockDeviations>& seeds, const RatioOf& of) {
   std::vector<double> ratios;
+  ratios.reserve(seeds.size());
   for (const BlockDeviations& seed : seeds) {
     ratios.push_back(seed.flash[of.flash][of.block].*of.measure /
                      seed.baseline[of.baseline].*of.measure);

@@ -61,6 +61,7 @@ Point measured(int bits) {
 
 double median_of(const std::array<Distances, kSeeds>& seeds, double Distances::*distance) {
   std::vector<double> values;
+  values.reserve(kSeeds);
   for (const Distances& d : seeds) values.push_back(d.*distance);
   return median(values);
 }
