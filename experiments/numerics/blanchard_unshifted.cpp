@@ -55,7 +55,7 @@ std::vector<Row> observed(SharesOf shares_of, const ParallelFor& parallel_for) {
   for (const NumberFormat format : kFormats) {
     for (const Index n : kLengths) rows.push_back({format, n, {}});
   }
-  constexpr Index kVectors = static_cast<Index>(kKinds.size() * kSeeds);
+  constexpr auto kVectors = static_cast<Index>(kKinds.size() * kSeeds);
   for (Row& row : rows) row.shares.resize(static_cast<std::size_t>(kVectors));
   parallel_for(static_cast<Index>(rows.size()) * kVectors, [&](Index part) {
     Row& row = rows[static_cast<std::size_t>(part / kVectors)];

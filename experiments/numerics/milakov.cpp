@@ -113,8 +113,8 @@ ClaimResult concluded(const std::vector<Row>& rows) {
 }
 
 ClaimResult sum_of_softmax(const ParallelFor& parallel_for) {
-  std::vector<Row> rows;
-  for (const NumberFormat format : kFormats) rows.push_back({.format = format});
+  std::vector<Row> rows(kFormats.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].format = kFormats.at(i);
   parallel_for(static_cast<Index>(rows.size()),
                [&](Index part) { observe(rows[static_cast<std::size_t>(part)]); });
   return concluded(rows);

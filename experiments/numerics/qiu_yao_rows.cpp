@@ -45,29 +45,51 @@ std::vector<double> weights_of(const TiedRows& rows, std::mt19937_64& engine) {
   return weights;
 }
 
+// P V accumulated in fp32, and the row sum too.
+struct Fp32Sums {
+  float product = 0;
+  float row = 0;
+};
+
+Fp32Sums fp32_sums(std::span<const double> weights, std::span<const double> values) {
+  Fp32Sums sums;
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    const auto weight = static_cast<float>(weights[j]);
+    sums.product = std::fma(weight, static_cast<float>(values[j]), sums.product);
+    sums.row += weight;
+  }
+  return sums;
+}
+
+double bf16_sum(std::span<const double> weights, std::span<const double> values) {
+  double sum = 0;
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    sum = round_to(bf16(), sum + weights[j] * values[j]);  // products of bf16 numbers are exact
+  }
+  return sum;
+}
+
 // Computed less exact, in ulps of bf16 at the exact result.
 double output_error(RoundedProduct product, std::span<const double> weights,
                     std::span<const double> values) {
   double exact = 0;
-  double bf16_sum = 0;
-  float fp32_sum = 0;
-  double exact_row_sum = 0;
-  float row_sum = 0;
+  double row_sum = 0;
   for (std::size_t j = 0; j < weights.size(); ++j) {
-    const auto weight = static_cast<float>(weights[j]);
-    exact += weights[j] * values[j];  // products of bf16 numbers are exact
-    fp32_sum = std::fma(weight, static_cast<float>(values[j]), fp32_sum);
-    bf16_sum = round_to(bf16(), bf16_sum + weights[j] * values[j]);
-    exact_row_sum += weights[j];
-    row_sum += weight;
+    exact += weights[j] * values[j];
+    row_sum += weights[j];
   }
-  double computed = bf16_sum;
-  if (product == RoundedProduct::once) computed = round_to(bf16(), static_cast<double>(fp32_sum));
-  if (product == RoundedProduct::after_division) {
-    exact /= exact_row_sum;
-    computed = round_to(bf16(), static_cast<double>(fp32_sum / row_sum));
+  double computed = 0;
+  switch (product) {
+    case RoundedProduct::once: computed = fp32_sums(weights, values).product; break;
+    case RoundedProduct::every_addition: computed = bf16_sum(weights, values); break;
+    case RoundedProduct::after_division: {
+      const Fp32Sums sums = fp32_sums(weights, values);
+      computed = sums.product / sums.row;
+      exact /= row_sum;
+      break;
+    }
   }
-  return (computed - exact) / ulp(bf16(), exact);
+  return (round_to(bf16(), computed) - exact) / ulp(bf16(), exact);
 }
 
 double row_errors(const TiedRows& rows, std::uint64_t seed, std::span<double> errors) {

@@ -177,6 +177,7 @@ ClaimResult shift_removes_bias(const ParallelFor& parallel_for) {
   const RowErrors negative = tied_row_errors(
       {.product = RoundedProduct::once, .maximum = -1.5, .shift = Shift::avoid_one}, parallel_for);
   std::vector<Row> rows;
+  rows.reserve(kFactors.size());
   for (const double factor : kFactors) rows.push_back(observed(factor, parallel_for));
   return concluded(rows, unshifted, negative);
 }
