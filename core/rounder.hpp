@@ -40,7 +40,10 @@ class Rounder {
     if (rounding != Rounding::nearest_even) return;
     lanes_ = lane_rounding<T>(format);
     wide_lanes_ = lane_rounding<double>(format);
-    if (lanes_) choose_direct(operands);
+    if (!lanes_) return;
+    choose_direct(operands);
+    tells_above_ = static_cast<T>(smallest_normal(format));
+    tells_below_ = static_cast<T>(format.largest);
   }
 
   const FloatFormat& format() const { return format_; }
@@ -79,17 +82,24 @@ class Rounder {
 
   // The sum, product and quotient, rounded once.
   T add(T a, T b) const {
-    return direct_add_ ? round_lane(*lanes_, a + b) : once(inexact_sum(a, b));
+    const T sum = a + b;
+    return direct_add_ || tells(sum) ? round_lane(*lanes_, sum) : once(inexact_sum(a, b));
   }
   T multiply(T a, T b) const {
-    return direct_multiply_ ? round_lane(*lanes_, a * b) : once(inexact_product(a, b));
+    const T product = a * b;
+    return direct_multiply_ || tells(product) ? round_lane(*lanes_, product)
+                                              : once(inexact_product(a, b));
   }
   T divide(T a, T b) const {
-    return direct_divide_ ? round_lane(*lanes_, a / b) : once(inexact_quotient(a, b));
+    const T quotient = a / b;
+    return direct_divide_ || tells(quotient) ? round_lane(*lanes_, quotient)
+                                             : once(inexact_quotient(a, b));
   }
   // a b + c, rounded once.
   T multiply_add(T a, T b, T c) const {
-    return native() ? std::fma(a, b, c) : once(inexact_fused(a, b, c));
+    const T fused = std::fma(a, b, c);
+    if (native()) return fused;
+    return tells(fused) ? round_lane(*lanes_, fused) : once(inexact_fused(a, b, c));
   }
   // The exact result, rounded once.
   T once(const Inexact<T>& exact) const {
@@ -120,6 +130,16 @@ class Rounder {
     direct_multiply_ = own || (2 * q <= kDigits && kLowest - 1 + 2 * q <= emin - p);
     // A quotient of q bits is no nearer to a tie of p bits than 2^-(p + q), relatively.
     direct_divide_ = own || p + q + 2 <= kDigits;
+  }
+
+  // Whether x, a result rounded to the carrier, rounds to nearest as the exact one does: it lies in
+  // the normal range and on no tie, so that both are on the same side of every tie.
+  bool tells(T x) const {
+    if (!lanes_ || lanes_->kind == LaneKind::none) return false;
+    using Bits = typename LaneRounding<T>::Bits;
+    const Bits cut = std::bit_cast<Bits>(x) & ((Bits{1} << lanes_->shift) - 1);
+    const T size = std::abs(x);
+    return cut != Bits{1} << (lanes_->shift - 1) && size > tells_above_ && size < tells_below_;
   }
 
   // A number that rounds to nearest as the exact value does. Where the format lacks two bits of the
@@ -167,6 +187,8 @@ class Rounder {
   bool direct_add_ = false;
   bool direct_multiply_ = false;
   bool direct_divide_ = false;
+  T tells_above_ = 0;
+  T tells_below_ = 0;
 };
 
 }  // namespace flashbound

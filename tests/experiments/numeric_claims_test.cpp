@@ -50,21 +50,25 @@ TEST_SUITE("experiments.claims") {
   TEST_CASE("BH-04 recomputes to its expected text") { check("BH-04"); }
   TEST_CASE("BH-05 recomputes to its expected text") { check("BH-05"); }
   TEST_CASE("FA3-04 recomputes to its expected text") { check("FA3-04"); }
-  TEST_CASE("FA3-05 recomputes to its expected text") { check("FA3-05"); }
   TEST_CASE("FA4-02 recomputes to its expected text") { check("FA4-02"); }
   TEST_CASE("FA4-04 recomputes to its expected text") { check("FA4-04"); }
   TEST_CASE("FA4-05 recomputes to its expected text") { check("FA4-05"); }
   TEST_CASE("FA4-06 recomputes to its expected text") { check("FA4-06"); }
-  TEST_CASE("GO-01 recomputes to its expected text") { check("GO-01"); }
   TEST_CASE("GO-02 recomputes to its expected text") { check("GO-02"); }
   TEST_CASE("GO-03 recomputes to its expected text") { check("GO-03"); }
-  TEST_CASE("GO-04 recomputes to its expected text") { check("GO-04"); }
   TEST_CASE("GO-05 recomputes to its expected text") { check("GO-05"); }
   TEST_CASE("MG-04 recomputes to its expected text") { check("MG-04"); }
   TEST_CASE("QY-02 recomputes to its expected text") { check("QY-02"); }
   TEST_CASE("QY-03 recomputes to its expected text") { check("QY-03"); }
   TEST_CASE("QY-04 recomputes to its expected text") { check("QY-04"); }
   TEST_CASE("QY-05 recomputes to its expected text") { check("QY-05"); }
+}
+
+// Minutes with sanitizers, which run the same code in the shorter ones.
+TEST_SUITE("experiments.claims_long") {
+  TEST_CASE("FA3-05 recomputes to its expected text") { check("FA3-05"); }
+  TEST_CASE("GO-01 recomputes to its expected text") { check("GO-01"); }
+  TEST_CASE("GO-04 recomputes to its expected text") { check("GO-04"); }
 }
 
 }  // namespace flashbound
