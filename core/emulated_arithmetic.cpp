@@ -335,15 +335,18 @@ void EmulatedArithmetic<T>::row_max_update(Matrix& row_max, const Matrix& scores
 
 template <class T>
 void EmulatedArithmetic<T>::exponentiate(Tile scores, const Matrix& row_max) {
-  const bool is_score = scores.role == TileRole::score;
-  const Rounder<T>& difference = is_score ? scores_ : statistics_;
-  const Rounder<T>& target =
-      !is_score ? statistics_ : (recipe_.sum_of_rounded ? probabilities_ : scores_);
+  // Merging parts: these exponentials are few, like the factors of rescales.
+  const bool merges = scores.role == TileRole::statistic;
+  const Rounder<T>& target = recipe_.sum_of_rounded ? probabilities_ : scores_;
   Matrix& s = scores.values;
   for (Index r = 0; r < s.rows(); ++r) {
     for (Index c = 0; c < s.cols(); ++c) {
-      const bool none = s(r, c) == -kInfinity<T>;
-      s(r, c) = none ? T{0} : weight(difference, target, s(r, c), row_max(r, 0));
+      if (s(r, c) == -kInfinity<T>) {
+        s(r, c) = 0;
+      } else {
+        s(r, c) = merges ? factor(s(r, c), row_max(r, 0))
+                         : weight(scores_, target, s(r, c), row_max(r, 0));
+      }
     }
   }
 }
@@ -383,10 +386,12 @@ void EmulatedArithmetic<T>::divide(Tile tile, const Matrix& row_sum) {
 }
 
 template <class T>
-void EmulatedArithmetic<T>::lse(Matrix& result, const Matrix& row_max, const Matrix& row_sum) {
+void EmulatedArithmetic<T>::lse(Matrix& result, const Matrix& row_max, const Matrix& row_sum,
+                                SumOf sum_of) {
+  const double offset = sum_of == SumOf::weights ? log_weight_offset() : 0;
   for (Index r = 0; r < result.rows(); ++r) {
     const auto sum = static_cast<double>(row_sum(r, 0));
-    const double log_sum = statistics_.of_double(std::log(sum) - log_weight_offset());
+    const double log_sum = statistics_.of_double(std::log(sum) - offset);
     result(r, 0) = statistics_.add(row_max(r, 0), static_cast<T>(log_sum));
   }
 }

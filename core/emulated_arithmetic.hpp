@@ -51,7 +51,7 @@ class EmulatedArithmetic {
   void row_sum_update(Matrix& row_sum, const Matrix& weights);
   void scale_add(Tile sum, const Matrix& factor, const Matrix& tile);
   void divide(Tile tile, const Matrix& row_sum);
-  void lse(Matrix& result, const Matrix& row_max, const Matrix& row_sum);
+  void lse(Matrix& result, const Matrix& row_max, const Matrix& row_sum, SumOf sum_of);
 
   void multiply_left_transposed(Tile sum, Tile a, Tile b, const Schedule& schedule,
                                 const numeric::ScoreRegion& region) {
@@ -88,7 +88,7 @@ class EmulatedArithmetic {
   Matrix stored(const Matrix& tile, Width width);
   // The row sum that a sink alone gives, and the natural logarithm of what row sums carry beyond
   // the sum of exp(s - m).
-  T sink_sum() const { return sink_sum_; }
+  T sink_sum(SumOf sum_of) const { return sum_of == SumOf::weights ? sink_sum_ : T{1}; }
   double log_weight_offset() const;
 
   const RangeEvents& events() const { return events_; }

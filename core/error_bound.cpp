@@ -136,9 +136,8 @@ double weight_exponent(const RowConditions& row, const RoundingModel& model, con
   const double largest = std::abs(row.logit_max) + own_error + t.logit;
   const double range = row.logit_max - row.logit_min + 2 * (own_error + t.logit) + std::log(t.n);
   const double u = std::max(model.scores.unit_roundoff, model.statistics.unit_roundoff);
-  // `apart` once for the key, once for the merge of its part.
   const double argument = model.argument_roundings * 1.01 * std::min(range, reach(t.n, model)) * u +
-                          2 * apart(largest, model);
+                          apart(largest, model);
   const double lse = largest + std::log(t.n);
   const double l = exponent(model.statistics);
   const double evaluation = exponent(model.log_error) * (std::log(t.n) + model.offset + 1) +

@@ -52,13 +52,13 @@
 //    only rise, the arguments telescope: they add up to m^ - s^_j <= R, and their roundings to at
 //    most k R u with k = 1, or 3 in base two (log2 e, difference, product). Where s and m are
 //    scaled by log2 e apart (fma), the product m log2 e is rounded relative to |m|, not to R: u |m|
-//    more, for a key and for the merge of its part. Merging normalised parts by their lse, as
+//    more. Merging normalised parts by their lse, as
 //    split-kv does, adds log n to R. There are one exponential for the key (l_weight) and at most
 //    U + 1 others (l_factor), U rescales and one to merge; U need not exceed 2 n, as a maximum
 //    rises at most once a key, in folding and again in merging.
 //    A part's lse^ is m + log(l) up to the log's error and the rounding of the sum:
 //    M = l_log (log n + 1) + l_m (|lse| + log n + 1); it scales all of the part's weights alike.
-//    r_w = k R u + 2 |m| u + l_weight + (U + 1) l_factor + M.
+//    r_w = k R u + |m| u + l_weight + (U + 1) l_factor + M.
 //
 // 3. SUMS. The denominator: n additions and U + 1 products with factors, r_d = (n + U + 1) l_m. The
 //    numerator: the weight rounded as an operand, its product with v and the sum over blocks,

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace flashbound {
@@ -58,6 +59,7 @@ class NumericMachine {
         arithmetic_(arithmetic),
         environment_(program.loops.size(), 0),
         tiles_(program.tiles.size()) {
+    find_sums_of_parts(program.body);
     for (const TensorDecl& tensor : program.tensors) tensors_.push_back(begin_tensor(tensor));
   }
 
@@ -107,7 +109,8 @@ class NumericMachine {
     return found->second;
   }
 
-  Matrix<Scalar> filled(Content content, Index rows, Index cols) const {
+  Matrix<Scalar> filled(Content content, Index rows, Index cols,
+                        SumOf sum_of = SumOf::weights) const {
     constexpr Scalar kInfinity = std::numeric_limits<Scalar>::infinity();
     const auto constant = [&](Scalar value) {
       return Matrix<Scalar>(Matrix<Scalar>::Constant(rows, cols, value));
@@ -117,7 +120,8 @@ class NumericMachine {
       case Content::undefined: return constant(std::numeric_limits<Scalar>::quiet_NaN());
       case Content::negative_infinity: return constant(-kInfinity);
       case Content::sink_max: return constant(head_.sink.value_or(-kInfinity));
-      case Content::sink_sum: return constant(head_.sink ? arithmetic_.sink_sum() : Scalar{0});
+      case Content::sink_sum:
+        return constant(head_.sink ? arithmetic_.sink_sum(sum_of) : Scalar{0});
       case Content::zero: break;
     }
     return constant(Scalar{0});
@@ -157,7 +161,7 @@ class NumericMachine {
       case Op::row_sum_update: return arithmetic_.row_sum_update(tile(s.result), tile(s.a));
       case Op::scale_add: return arithmetic_.scale_add(roled(s.result), tile(s.a), tile(s.b));
       case Op::divide: return arithmetic_.divide(roled(s.result), tile(s.a));
-      case Op::lse: return arithmetic_.lse(tile(s.result), tile(s.a), tile(s.b));
+      case Op::lse: return arithmetic_.lse(tile(s.result), tile(s.a), tile(s.b), sum_of(s.b));
       default: return compute_gradient(s);
     }
   }
@@ -196,7 +200,7 @@ class NumericMachine {
   void allocate(const Statement& s) {
     const TileDecl& declared = program_.tiles[index(s.result)];
     const Matrix<Scalar> matrix =
-        filled(s.fill, span(declared.rows).size(), span(declared.cols).size());
+        filled(s.fill, span(declared.rows).size(), span(declared.cols).size(), sum_of(s.result));
     auto& copies = tiles_[index(s.result)];
     copies.clear();
     if (!declared.copied) {
@@ -234,6 +238,19 @@ class NumericMachine {
     return tiles_[index(operand)].at(copy);
   }
 
+  SumOf sum_of(const Operand& row_sum) const {
+    return sums_of_parts_.count(row_sum.tile) != 0 ? SumOf::parts : SumOf::weights;
+  }
+  // Row sums that add up statistics: the lse of parts, exponentiated.
+  void find_sums_of_parts(const std::vector<Statement>& body) {
+    for (const Statement& s : body) {
+      find_sums_of_parts(s.body);
+      if (s.op != Op::row_sum_update) continue;
+      if (program_.tiles[index(s.a)].role == TileRole::statistic) {
+        sums_of_parts_.insert(s.result.tile);
+      }
+    }
+  }
   RoledTile<Scalar> roled(const Operand& operand) {
     return {tile(operand), program_.tiles[index(operand)].role};
   }
@@ -254,6 +271,7 @@ class NumericMachine {
   const RoundedHead<Scalar>& head_;
   Arithmetic& arithmetic_;
   Environment environment_;
+  std::set<int> sums_of_parts_;
   std::vector<Tensor> tensors_;                         // HBM
   std::vector<std::map<Index, Matrix<Scalar>>> tiles_;  // fast memory, by copy
 };

@@ -49,7 +49,7 @@ class PlainArithmetic {
     sum.values += factor.col(0).asDiagonal() * tile;
   }
   void divide(Tile tile, const Matrix& row_sum) { numeric::divide(tile.values, row_sum); }
-  void lse(Matrix& result, const Matrix& row_max, const Matrix& row_sum) {
+  void lse(Matrix& result, const Matrix& row_max, const Matrix& row_sum, SumOf /*sum_of*/) {
     numeric::lse(result, row_max, row_sum);
   }
   void multiply_left_transposed(Tile sum, Tile a, Tile b, const Schedule& schedule,
@@ -74,7 +74,7 @@ class PlainArithmetic {
   }
 
   const Matrix& stored(const Matrix& tile, Width /*width*/) const { return tile; }
-  T sink_sum() const { return 1; }
+  T sink_sum(SumOf /*sum_of*/) const { return 1; }
   double log_weight_offset() const { return 0; }
 
   RangeEvents events() const { return {}; }

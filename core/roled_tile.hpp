@@ -1,4 +1,4 @@
-// A tile of a numeric run and what the program says it is.
+// A tile of a numeric run and what the program says of it.
 #pragma once
 
 #include "core/numeric_operations.hpp"
@@ -11,5 +11,9 @@ struct RoledTile {
   numeric::Matrix<T>& values;
   TileRole role = TileRole::operand;
 };
+
+// What a row sum adds up: weights of scores, which a recipe may give an offset, or the weights by
+// which normalised parts are merged, which have none.
+enum class SumOf { weights, parts };
 
 }  // namespace flashbound

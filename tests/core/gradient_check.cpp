@@ -43,9 +43,8 @@ void compare(const HeadTensor* computed, const RowMatrix& reference, const Grid&
 
 }  // namespace
 
-double reference_share(const Problem& problem, const Inputs& inputs,
-                       const TensorView<const double>& grad_o) {
-  const Gradients computed = reference_gradients(problem, inputs, grad_o);
+double gradients_share(const Problem& problem, const Inputs& inputs,
+                       const TensorView<const double>& grad_o, const Gradients& computed) {
   WorstRatio worst;
   const Grid of_k(problem.seqlen_kv, problem.head_dim);
   const Grid of_v(problem.seqlen_kv, problem.head_dim_v);
@@ -64,6 +63,11 @@ double reference_share(const Problem& problem, const Inputs& inputs,
     }
   }
   return worst.worst();
+}
+
+double reference_share(const Problem& problem, const Inputs& inputs,
+                       const TensorView<const double>& grad_o) {
+  return gradients_share(problem, inputs, grad_o, reference_gradients(problem, inputs, grad_o));
 }
 
 double program_share(const HeadTarget& target, const NumericRun& run, NumberFormat format,

@@ -2,11 +2,15 @@
 // where nothing is allowed, as for rows that see no key and keys that nobody sees).
 #pragma once
 
+#include "core/gradients.hpp"
 #include "core/numeric.hpp"
 #include "tests/core/gradient_oracle.hpp"
 
 namespace flashbound::testing {
 
+// Gradients computed in fp64, or better, against the definition, all heads.
+double gradients_share(const Problem& problem, const Inputs& inputs,
+                       const TensorView<const double>& grad_o, const Gradients& computed);
 // Reference gradients against the definition, all heads.
 double reference_share(const Problem& problem, const Inputs& inputs,
                        const TensorView<const double>& grad_o);

@@ -2,6 +2,7 @@
 #include "core/gradients.hpp"
 
 #include "core/errors.hpp"
+#include "core/exact.hpp"
 #include "experiments/random_inputs.hpp"
 #include "tests/core/gradient_check.hpp"
 #include "tests/core/one_head.hpp"
@@ -45,6 +46,24 @@ TEST_SUITE("core.gradients") {
       const Tensor<double> grad_o = testing::normal_grad_o(random.problem, seed);
       CHECK(testing::reference_share(random.problem, inputs.view(), grad_o.view()) <= 1);
     }
+  }
+
+  // Exact gradients share nothing with the definition in extended precision but the problem.
+  TEST_CASE("exact gradients = the definition within the bound of fp64 on random problems") {
+    Index undecided = 0;
+    for (std::uint64_t seed = 0; seed < kCases / 6; ++seed) {
+      const testing::RandomCase random = testing::random_case(seed);
+      const OwnedInputs inputs = normal_inputs(random.problem, seed);
+      const Tensor<double> grad_o = testing::normal_grad_o(random.problem, seed);
+      const ExactGradients exact =
+          exact_gradients(random.problem, inputs.view(), grad_o.view(), {.precision_cap = 1024});
+      CAPTURE(seed);
+      undecided += static_cast<Index>(exact.undecided_q.size() + exact.undecided_k.size() +
+                                      exact.undecided_v.size());
+      CHECK(testing::gradients_share(random.problem, inputs.view(), grad_o.view(),
+                                     exact.gradients) <= 1);
+    }
+    CHECK(undecided == 0);
   }
 
   TEST_CASE("a NaN in any operand reaches exactly the gradients that see it") {

@@ -48,7 +48,7 @@ Doubles by_hand(const Recipe& recipe, const Doubles& q, const Doubles& k, const 
   }
   arithmetic.divide({o, TileRole::accumulator}, row_sum);
   Matrix lse = row_sum;
-  arithmetic.lse(lse, row_max, row_sum);
+  arithmetic.lse(lse, row_max, row_sum, SumOf::weights);
   Doubles result(q.rows(), v.cols() + 1);
   result << arithmetic.stored(o, Width::data).template cast<double>(), lse.template cast<double>();
   return result;
