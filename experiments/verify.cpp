@@ -133,13 +133,14 @@ void run_exact(const std::vector<NumericTarget>& targets, const ParallelFor& par
                Steps& steps, std::vector<VerifyCheck>& checks) {
   std::vector<const NumericTarget*> affordable;
   for (const NumericTarget& target : targets) {
-    if (affordable_exactly(target)) affordable.push_back(&target);
+    if (affordable_exactly(*target.problem)) affordable.push_back(&target);
   }
   Results results(affordable.size());
   parallel_for(static_cast<Index>(affordable.size()), [&](Index index) {
     if (steps.stopped()) return;
-    results[static_cast<std::size_t>(index)] =
-        check_exact(*affordable[static_cast<std::size_t>(index)]);
+    const auto at = static_cast<std::size_t>(index);
+    results[at] = check_exact(*affordable[at]);
+    steps.done();
   });
   // Heads of one problem are one row.
   std::vector<VerifyCheck> rows;
@@ -167,13 +168,17 @@ void sort_by_problem(const VerifyPlan& plan, std::vector<VerifyCheck>& checks) {
 }  // namespace
 
 Index verify_step_count(const VerifyPlan& plan) {
-  std::size_t heads = plan.problems.size();
-  for (const RecordedInputs& p : plan.recorded) {
-    heads += static_cast<std::size_t>(p.problem.num_heads_q);
-  }
+  std::size_t heads = 0;
+  std::size_t exact = 0;
+  const auto add_heads = [&](const Problem& problem, Index count) {
+    heads += static_cast<std::size_t>(count);
+    if (affordable_exactly(problem)) exact += static_cast<std::size_t>(count);
+  };
+  for (const VerifyProblem& p : plan.problems) add_heads(p.problem, 1);
+  for (const RecordedInputs& p : plan.recorded) add_heads(p.problem, p.problem.num_heads_q);
   const std::size_t counts = (plan.problems.size() + plan.recorded.size()) * algorithms().size();
   const std::size_t numerics = heads * algorithms(Pass::forward).size() * std::size(kArithmetics);
-  return static_cast<Index>(counts + numerics + heads);  // and one step a reference
+  return static_cast<Index>(counts + numerics + heads + exact);  // and one step a reference
 }
 
 std::vector<VerifyCheck> run_verify(const VerifyPlan& plan, const ParallelFor& parallel_for,
@@ -202,8 +207,8 @@ std::vector<VerifyCheck> run_verify(const VerifyPlan& plan, const ParallelFor& p
       add_target(real.name, real.problem, real.tile, real.inputs.view(), head);
     }
   }
-  run_exact(targets, parallel_for, steps, checks);
   run_numerics(targets, parallel_for, steps, checks);
+  run_exact(targets, parallel_for, steps, checks);
   sort_by_problem(plan, checks);
   return checks;
 }

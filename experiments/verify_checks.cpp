@@ -156,10 +156,10 @@ VerifyCheck check_numeric(const NumericTarget& target, const Algorithm& algorith
   return check;
 }
 
-bool affordable_exactly(const NumericTarget& target) {
+bool affordable_exactly(const Problem& problem) {
   // About 12 ns for each term of a product on one core: 2 seconds.
   constexpr Int128 kTermsMax = 150'000'000;
-  Problem head = *target.problem;
+  Problem head = problem;
   head.batch = head.num_heads_q = head.num_heads_kv = 1;
   return visible_pairs(head).value() * (head.head_dim + head.head_dim_v) <= kTermsMax;
 }

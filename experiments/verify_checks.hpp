@@ -60,8 +60,8 @@ NumericTarget numeric_target(const std::string& name, const Problem& problem, co
 VerifyCheck check_numeric(const NumericTarget& target, const Algorithm& algorithm,
                           NumberFormat format);
 
-// Whether exact arithmetic on this head takes seconds rather than minutes.
-bool affordable_exactly(const NumericTarget& target);
+// Whether exact arithmetic on a head of this problem takes seconds rather than minutes.
+bool affordable_exactly(const Problem& problem);
 
 // The fp64 reference against the exact answer: its true error, within its own derived bound.
 // Elements that exact arithmetic leaves undecided fail.

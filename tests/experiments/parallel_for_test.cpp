@@ -152,8 +152,9 @@ TEST_SUITE("experiments.threads") {
     check_equal(one, run_verify(plan, threaded(4), step));
     CHECK(steps == 2 * verify_step_count(plan));
     check_equal(one, run_verify(plan, serial, step));
-    // For each of two problems two counts of every algorithm, two formats of the forward ones.
-    CHECK(one.size() == 4 * algorithms().size() + 4 * algorithms(Pass::forward).size());
+    // For each of two problems two counts of every algorithm, two formats of the forward ones, and
+    // the reference against exact attention.
+    CHECK(one.size() == 4 * algorithms().size() + 4 * algorithms(Pass::forward).size() + 2);
     for (const VerifyCheck& check : one) {
       CAPTURE(check.check);
       CAPTURE(check.algorithm);
