@@ -44,6 +44,18 @@ TEST_SUITE("experiments.claims") {
     CHECK(claims == texts);
   }
 
+  TEST_CASE("the list of claims has each with the verdict of its text") {
+    const std::string list = contents(expected_folder().parent_path() / "README.md");
+    for (const NumericClaim& claim : numeric_claims()) {
+      const std::string id(claim.id);
+      CAPTURE(id);
+      const std::string text = contents(expected_folder() / (id + ".txt"));
+      const std::size_t at = text.find("\nverdict: ") + std::string("\nverdict: ").size();
+      const std::string verdict = text.substr(at, text.find('\n', at) - at);
+      CHECK(list.find("| " + id + " | " + verdict + " |") != std::string::npos);
+    }
+  }
+
   TEST_CASE("BH-01 recomputes to its expected text") { check("BH-01"); }
   TEST_CASE("BH-02 recomputes to its expected text") { check("BH-02"); }
   TEST_CASE("BH-03 recomputes to its expected text") { check("BH-03"); }
