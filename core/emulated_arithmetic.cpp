@@ -1,9 +1,8 @@
 #include "core/emulated_arithmetic.hpp"
 
-#include "core/exponential.hpp"
+#include "core/carriers.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -16,58 +15,7 @@ namespace {
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
-std::array<FloatFormat, 6> formats(const Recipe& r) {
-  return {r.inputs, r.scores, r.statistics, r.probabilities, r.accumulator, r.stored};
-}
-
-std::vector<FloatFormat> product_formats(const Recipe& r) {
-  std::vector<FloatFormat> all;
-  for (const Accumulation* product : {&r.scores_product, &r.values_product}) {
-    all.push_back(product->sum);
-    if (product->product) all.push_back(*product->product);
-  }
-  return all;
-}
-
-// Numbers that a run adds, multiplies and divides. Those of scaled inputs, which it only multiplies
-// with each other and with weights, count for their bits.
-OperandRange operand_range(const Recipe& r) {
-  OperandRange range{r.inputs.significand_bits + scale_bits(r.quantization), 0};
-  const auto include = [&](const FloatFormat& format) {
-    range.bits = std::max(range.bits, format.significand_bits);
-    range.lowest = std::min(range.lowest, format.exponent_min - format.significand_bits + 1);
-  };
-  for (const FloatFormat& format : formats(r)) include(format);
-  for (const FloatFormat& format : product_formats(r)) include(format);
-  return range;
-}
-
-template <class T>
-bool all_direct(const Rounder<T>& rounder) {
-  return rounder.adds_directly() && rounder.multiplies_directly() && rounder.divides_directly();
-}
-
 }  // namespace
-
-bool float_carries(const Recipe& r) {
-  // Scaled inputs may be no floats.
-  if (r.rounding != Rounding::nearest_even || r.quantization.scaling != Scaling::none) return false;
-  for (const FloatFormat& format : formats(r)) {
-    if (!lane_rounding<float>(format)) return false;
-  }
-  RandomStream none;
-  const OperandRange operands = operand_range(r);
-  std::vector<FloatFormat> computed = product_formats(r);
-  computed.insert(computed.end(), {r.scores, r.statistics, r.accumulator});
-  for (const FloatFormat& format : computed) {
-    if (!all_direct(Rounder<float>(format, r.rounding, operands, none))) return false;
-  }
-  // Exact products end in sums of fp32, by FMA, or are rounded before.
-  for (const Accumulation* product : {&r.scores_product, &r.values_product}) {
-    if (!product->product && product->sum != float_format(NumberFormat::fp32)) return false;
-  }
-  return true;
-}
 
 template <class T>
 EmulatedArithmetic<T>::EmulatedArithmetic(const Recipe& recipe, std::uint64_t seed)
@@ -82,7 +30,7 @@ EmulatedArithmetic<T>::EmulatedArithmetic(const Recipe& recipe, std::uint64_t se
       stored_(rounder(recipe.stored)),
       scores_product_(product(recipe.scores_product)),
       values_product_(product(recipe.values_product)),
-      log2_e_(static_cast<T>(round_to(recipe.scores, std::numbers::log2e))),
+      exponential_(recipe, operands_, stream_),
       shift_factor_(static_cast<T>(round_to(recipe.scores, recipe.shift_factor))),
       threshold_(static_cast<T>(
           round_to(recipe.statistics, recipe.rescale.threshold_log2 * std::numbers::ln2))),
@@ -199,76 +147,6 @@ void EmulatedArithmetic<T>::row_sum_update(Matrix& row_sum, const Matrix& weight
   }
 }
 
-// e^x or 2^x rounded once; where fp64 leaves the rounding in doubt, certified.
-template <class T>
-double EmulatedArithmetic<T>::power(const Rounder<T>& target, bool base_two, double x) const {
-  const double y = base_two ? std::exp2(x) : std::exp(x);
-  if (target.rounding() == Rounding::stochastic) return target.of_double(y);
-  const ExponentialRange range = exponential_range(y);
-  const double low = target.of_double(range.low);
-  if (low == target.of_double(range.high) && std::isfinite(y)) return low;
-  return base_two ? exp2_rounded(target.format(), target.rounding(), x)
-                  : exp_rounded(target.format(), target.rounding(), x);
-}
-
-// 2^offset e^x rounded once: e^x rounded to the format with its range moved by 2^-offset.
-template <class T>
-double EmulatedArithmetic<T>::lifted_power(const Rounder<T>& target, double x) {
-  const int offset = recipe_.weight_offset_log2;
-  if (offset == 0) return power(target, false, x);
-  FloatFormat moved = target.format();
-  moved.exponent_min -= offset;
-  moved.largest = std::ldexp(moved.largest, -offset);
-  const Rounder<T> rounder(moved, target.rounding(), operands_, stream_);
-  return std::ldexp(power(rounder, false, x), offset);
-}
-
-template <class T>
-T EmulatedArithmetic<T>::factor(T before, T after) {
-  const T difference = statistics_.add(before, -after);
-  double result = 0;
-  switch (recipe_.exponential.kind) {
-    case ExponentialKind::correctly_rounded:
-      result = power(statistics_, false, static_cast<double>(difference));
-      break;
-    case ExponentialKind::hardware:
-    case ExponentialKind::polynomial: {
-      // Kernels approximate weights, of which there are many, and never factors.
-      const T t = statistics_.multiply(difference, log2_e_);
-      result = power(statistics_, true, static_cast<double>(t));
-      if (result < smallest_normal(statistics_.format())) result = 0;
-      break;
-    }
-  }
-  return static_cast<T>(result);
-}
-
-template <class T>
-T EmulatedArithmetic<T>::weight(const Rounder<T>& difference, const Rounder<T>& target, T score,
-                                T maximum) {
-  double result = 0;
-  double exact_sign = 1;  // nonzero before rounding
-  if (recipe_.exponential.kind == ExponentialKind::correctly_rounded) {
-    const T x = difference.add(score, -maximum);
-    exact_sign = x == -kInfinity<T> ? 0 : 1;
-    result = lifted_power(target, static_cast<double>(x));
-  } else {
-    const auto offset = static_cast<T>(recipe_.weight_offset_log2);
-    const T shift = difference.multiply_add(maximum, log2_e_, -offset);
-    const T t = difference.multiply_add(score, log2_e_, -shift);
-    exact_sign = t == -kInfinity<T> ? 0 : 1;
-    if (recipe_.exponential.kind == ExponentialKind::hardware) {
-      result = power(target, true, static_cast<double>(t));
-    } else {
-      const float y = exp2_polynomial(recipe_.exponential.degree, static_cast<float>(t));
-      result = target.of_double(static_cast<double>(y));
-    }
-    if (result < smallest_normal(target.format())) result = 0;  // flushed; NaN stays
-  }
-  if (result == 0 && exact_sign != 0) ++events_.underflows;
-  return static_cast<T>(result);
-}
-
 template <class T>
 T EmulatedArithmetic<T>::logit(T product, const numeric::ScoreModifiers<T>& modifiers,
                                Index distance) {
@@ -329,7 +207,7 @@ void EmulatedArithmetic<T>::row_max_update(Matrix& row_max, const Matrix& scores
       ++(done ? rescales_.done : rescales_.skipped);
     }
     row_max(r, 0) = after;
-    if (factors != nullptr) (*factors)(r, 0) = same ? T{1} : factor(before, after);
+    if (factors != nullptr) (*factors)(r, 0) = same ? T{1} : exponential_.factor(before, after);
   }
 }
 
@@ -344,8 +222,8 @@ void EmulatedArithmetic<T>::exponentiate(Tile scores, const Matrix& row_max) {
       if (s(r, c) == -kInfinity<T>) {
         s(r, c) = 0;
       } else {
-        s(r, c) = merges ? factor(s(r, c), row_max(r, 0))
-                         : weight(scores_, target, s(r, c), row_max(r, 0));
+        s(r, c) = merges ? exponential_.factor(s(r, c), row_max(r, 0))
+                         : exponential_.weight(target, s(r, c), row_max(r, 0), events_);
       }
     }
   }

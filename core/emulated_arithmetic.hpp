@@ -5,6 +5,7 @@
 // or processor, but for the library's log and tanh.
 #pragma once
 
+#include "core/emulated_exponential.hpp"
 #include "core/emulated_gradients.hpp"
 #include "core/emulated_sums.hpp"
 #include "core/numeric_operations.hpp"
@@ -14,9 +15,6 @@
 #include "core/rounder.hpp"
 
 namespace flashbound {
-
-// Whether float carries the recipe: every operation, done in float and rounded, is the recipe's.
-bool float_carries(const Recipe& recipe);
 
 template <class T>
 class EmulatedArithmetic {
@@ -104,10 +102,6 @@ class EmulatedArithmetic {
   T pairwise_sum(const Matrix& weights, Index row, Index first, Index last);
   T logit(T product, const numeric::ScoreModifiers<T>& modifiers, Index distance);
   T maximum(const Matrix& scores, Index row) const;
-  T factor(T before, T after);
-  T weight(const Rounder<T>& difference, const Rounder<T>& target, T score, T maximum);
-  double power(const Rounder<T>& target, bool base_two, double x) const;
-  double lifted_power(const Rounder<T>& target, double x);
 
   Recipe recipe_;
   OperandRange operands_;
@@ -116,9 +110,10 @@ class EmulatedArithmetic {
   RescaleCount rescales_;
   Rounder<T> inputs_, scores_, statistics_, probabilities_, accumulator_, stored_;
   ProductArithmetic<T> scores_product_, values_product_;
+  EmulatedExponential<T> exponential_;
   // Constants, rounded to nearest whatever the recipe's rounding.
-  T log2_e_, shift_factor_;  // as scores
-  T threshold_, sink_sum_;   // as statistics
+  T shift_factor_;          // as scores
+  T threshold_, sink_sum_;  // as statistics
 };
 
 }  // namespace flashbound

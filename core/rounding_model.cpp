@@ -134,6 +134,9 @@ std::optional<RoundingModel> program_rounding(const Recipe& recipe, const Progra
                                               const Schedule& schedule) {
   if (recipe.shift != Shift::maximum) return std::nullopt;
   if (recipe.statistics.significand_bits < recipe.scores.significand_bits) return std::nullopt;
+  // A polynomial takes its argument in fp32.
+  const bool polynomial = recipe.exponential.kind == ExponentialKind::polynomial;
+  if (polynomial && recipe.scores.significand_bits > 24) return std::nullopt;
   const Index head_dim = schedule.shape.head_dim;
   RoundingModel model = recipe_rounding(recipe, schedule.tile, head_dim);
   model.scores_stored = has_scores_in_hbm(program) && recipe.stored != recipe.scores;

@@ -62,7 +62,8 @@ struct RoundingModel {
 RoundingModel reference_rounding();
 
 // `program` under `recipe` on this schedule. nullopt where the derivation does not cover the
-// recipe: a shift other than the maximum, statistics narrower than scores. Inputs must be those of
+// recipe: a shift other than the maximum, statistics narrower than scores, a polynomial of scores
+// wider than fp32. Inputs must be those of
 // rounded_inputs() (core/quantization.hpp).
 std::optional<RoundingModel> program_rounding(const Recipe& recipe, const Program& program,
                                               const Schedule& schedule);

@@ -1,5 +1,6 @@
 // Laws of runs under recipes: carriers, blocks, seeds, and variants that are equal in exact
 // arithmetic.
+#include "core/carriers.hpp"
 #include "core/emulated_arithmetic.hpp"
 #include "core/numeric.hpp"
 #include "core/programs.hpp"

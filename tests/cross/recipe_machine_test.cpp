@@ -1,4 +1,5 @@
 // The numeric machine under recipes, bit for bit against plain loops with exact operations.
+#include "core/carriers.hpp"
 #include "core/emulated_arithmetic.hpp"
 #include "core/numeric.hpp"
 #include "core/programs.hpp"

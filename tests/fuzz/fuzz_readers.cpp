@@ -2,6 +2,7 @@
 // nothing else. The first byte selects the reader, the second the verb where there is one.
 #include "core/errors.hpp"
 #include "core/program.hpp"
+#include "core/recipe.hpp"
 #include "experiments/io_error.hpp"
 #include "experiments/npy.hpp"
 #include "experiments/options.hpp"
@@ -100,13 +101,26 @@ void read_program(const std::string& text) {
   require(to_json(program_from_json(written)) == written);
 }
 
+void read_recipe(const std::string& text) {
+  const Recipe recipe = recipe_from_json(text);
+  require(recipe_from_json(to_json(recipe)) == recipe);
+}
+
+void read_format(const std::string& text) {
+  const FloatFormat format = parse_float_format("format", text);
+  require(parse_float_format("format", to_string(format)) == format);
+  require(round_to(format, format.largest) == format.largest);
+}
+
 void read(std::uint8_t reader, const VerbText& verb, const std::string& text) {
-  constexpr unsigned kReaders = 4;
+  constexpr unsigned kReaders = 6;
   switch (reader % kReaders) {
     case 0: return read_config(text, verb);
     case 1: return read_options(text, verb);
     case 2: return read_npy_text(text);
-    default: return read_program(text);
+    case 3: return read_program(text);
+    case 4: return read_recipe(text);
+    default: return read_format(text);
   }
 }
 
