@@ -1,10 +1,11 @@
-# Arb, ball arithmetic of any precision (https://arblib.org), with the FLINT that it is built on:
-# the target Arb::Arb. Installed beside flashbound-config.cmake, since neither library has a config.
+# Arb, ball arithmetic of any precision (https://arblib.org), with the FLINT that it is built on, or
+# that it is part of since FLINT 3: the target Arb::Arb. Installed beside flashbound-config.cmake,
+# since neither library has a config.
 include(FindPackageHandleStandardArgs)
 
 find_path(Arb_INCLUDE_DIR arb.h PATH_SUFFIXES flint)
 find_path(Arb_FLINT_INCLUDE_DIR flint/flint.h)
-find_library(Arb_LIBRARY NAMES flint-arb arb)
+find_library(Arb_LIBRARY NAMES flint-arb arb flint)
 find_library(Arb_FLINT_LIBRARY flint)
 # GMP too: inline functions of FLINT call it.
 find_library(Arb_GMP_LIBRARY gmp)

@@ -9,12 +9,17 @@ build_packages=(
   git
   libboost-program-options-dev
   libeigen3-dev
-  libflint-arb-dev
   libfmt-dev
   libhwy-dev
   ninja-build
   nlohmann-json3-dev
 )
+# Arb is a package of its own in Debian 12, and part of FLINT from FLINT 3 on (Ubuntu 24.04).
+if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
+  build_packages+=(libflint-arb-dev)
+else
+  build_packages+=(libflint-dev)
+fi
 
 # as_root COMMAND...: runs it as it is for root, through sudo for others.
 as_root() {
