@@ -3,6 +3,7 @@
 // One build for each of these; a few suffice, since all compute the same bits.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
+// NOLINTNEXTLINE(readability-identifier-naming): Highway's name
 #define HWY_TARGET_INCLUDE "core/emulated_products.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
@@ -81,9 +82,9 @@ struct RoundedTerm {
 // kRows x 2 vectors of sums stay in registers while all terms pass: enough independent chains to
 // hide the latency of two operations and two roundings.
 template <int kRows, class D, class Term>
-HWY_INLINE void AccumulateTile(D d, const Term& term, MatrixView<hn::TFromD<D>> sum,
-                               MatrixView<const hn::TFromD<D>> a, MatrixView<const hn::TFromD<D>> b,
-                               Index row, Index col) {
+HWY_INLINE void accumulate_tile(D d, const Term& term, MatrixView<hn::TFromD<D>> sum,
+                                MatrixView<const hn::TFromD<D>> a,
+                                MatrixView<const hn::TFromD<D>> b, Index row, Index col) {
   using V = hn::Vec<D>;
   const auto lanes = static_cast<Index>(hn::Lanes(d));
   V low[kRows];
@@ -108,29 +109,29 @@ HWY_INLINE void AccumulateTile(D d, const Term& term, MatrixView<hn::TFromD<D>> 
 }
 
 template <class D, class Term>
-void AccumulateColumns(D d, const Term& term, MatrixView<hn::TFromD<D>> sum,
-                       MatrixView<const hn::TFromD<D>> a, MatrixView<const hn::TFromD<D>> b,
-                       Index first, Index last) {
+void accumulate_columns(D d, const Term& term, MatrixView<hn::TFromD<D>> sum,
+                        MatrixView<const hn::TFromD<D>> a, MatrixView<const hn::TFromD<D>> b,
+                        Index first, Index last) {
   const Index step = 2 * static_cast<Index>(hn::Lanes(d));
   for (Index col = first; col + step <= last; col += step) {
     Index row = 0;
-    for (; row + 4 <= sum.rows; row += 4) AccumulateTile<4>(d, term, sum, a, b, row, col);
-    for (; row < sum.rows; ++row) AccumulateTile<1>(d, term, sum, a, b, row, col);
+    for (; row + 4 <= sum.rows; row += 4) accumulate_tile<4>(d, term, sum, a, b, row, col);
+    for (; row < sum.rows; ++row) accumulate_tile<1>(d, term, sum, a, b, row, col);
   }
 }
 
 template <class T, template <class> class MakeTerm>
-void AccumulateAll(const ProductRounding<T>& rounding, MatrixView<T> sum, MatrixView<const T> a,
-                   MatrixView<const T> b) {
+void accumulate_all(const ProductRounding<T>& rounding, MatrixView<T> sum, MatrixView<const T> a,
+                    MatrixView<const T> b) {
   const hn::ScalableTag<T> wide;
   const hn::CappedTag<T, 1> single;
   const Index step = 2 * static_cast<Index>(hn::Lanes(wide));
   const Index in_vectors = sum.cols / step * step;
-  AccumulateColumns(wide, MakeTerm<decltype(wide)>::make(rounding), sum, a, b, 0, in_vectors);
+  accumulate_columns(wide, MakeTerm<decltype(wide)>::make(rounding), sum, a, b, 0, in_vectors);
   // The last columns two by two, and the very last alone.
   const Index in_pairs = sum.cols / 2 * 2;
   const auto term = MakeTerm<decltype(single)>::make(rounding);
-  AccumulateColumns(single, term, sum, a, b, in_vectors, in_pairs);
+  accumulate_columns(single, term, sum, a, b, in_vectors, in_pairs);
   if (in_pairs == sum.cols) return;
   for (Index row = 0; row < sum.rows; ++row) {
     T& element = sum.elements[row * sum.cols + in_pairs];
@@ -160,39 +161,39 @@ struct Fused {
 };
 
 template <LaneKind product_kind, class T>
-void DispatchSum(const ProductRounding<T>& rounding, MatrixView<T> sum, MatrixView<const T> a,
-                 MatrixView<const T> b) {
+void dispatch_sum(const ProductRounding<T>& rounding, MatrixView<T> sum, MatrixView<const T> a,
+                  MatrixView<const T> b) {
   switch (rounding.sum.kind) {
     case LaneKind::none:
-      return AccumulateAll<T, Rounded<product_kind, LaneKind::none>::template Make>(rounding, sum,
-                                                                                    a, b);
+      return accumulate_all<T, Rounded<product_kind, LaneKind::none>::template Make>(rounding, sum,
+                                                                                     a, b);
     case LaneKind::bits:
-      return AccumulateAll<T, Rounded<product_kind, LaneKind::bits>::template Make>(rounding, sum,
-                                                                                    a, b);
+      return accumulate_all<T, Rounded<product_kind, LaneKind::bits>::template Make>(rounding, sum,
+                                                                                     a, b);
     case LaneKind::narrow:
-      return AccumulateAll<T, Rounded<product_kind, LaneKind::narrow>::template Make>(rounding, sum,
-                                                                                      a, b);
+      return accumulate_all<T, Rounded<product_kind, LaneKind::narrow>::template Make>(rounding,
+                                                                                       sum, a, b);
   }
 }
 
 template <class T>
-void DispatchProduct(const ProductRounding<T>& rounding, MatrixView<T> sum, MatrixView<const T> a,
-                     MatrixView<const T> b) {
-  if (rounding.exact_product) return AccumulateAll<T, Fused>(rounding, sum, a, b);
+void dispatch_product(const ProductRounding<T>& rounding, MatrixView<T> sum, MatrixView<const T> a,
+                      MatrixView<const T> b) {
+  if (rounding.exact_product) return accumulate_all<T, Fused>(rounding, sum, a, b);
   switch (rounding.product.kind) {
-    case LaneKind::none: return DispatchSum<LaneKind::none>(rounding, sum, a, b);
-    case LaneKind::bits: return DispatchSum<LaneKind::bits>(rounding, sum, a, b);
-    case LaneKind::narrow: return DispatchSum<LaneKind::narrow>(rounding, sum, a, b);
+    case LaneKind::none: return dispatch_sum<LaneKind::none>(rounding, sum, a, b);
+    case LaneKind::bits: return dispatch_sum<LaneKind::bits>(rounding, sum, a, b);
+    case LaneKind::narrow: return dispatch_sum<LaneKind::narrow>(rounding, sum, a, b);
   }
 }
 
-void AccumulateFloat(MatrixView<float> sum, MatrixView<const float> a, MatrixView<const float> b,
-                     const ProductRounding<float>& rounding) {
-  DispatchProduct(rounding, sum, a, b);
+void accumulate_float(MatrixView<float> sum, MatrixView<const float> a, MatrixView<const float> b,
+                      const ProductRounding<float>& rounding) {
+  dispatch_product(rounding, sum, a, b);
 }
-void AccumulateDouble(MatrixView<double> sum, MatrixView<const double> a,
-                      MatrixView<const double> b, const ProductRounding<double>& rounding) {
-  DispatchProduct(rounding, sum, a, b);
+void accumulate_double(MatrixView<double> sum, MatrixView<const double> a,
+                       MatrixView<const double> b, const ProductRounding<double>& rounding) {
+  dispatch_product(rounding, sum, a, b);
 }
 
 }  // namespace flashbound::HWY_NAMESPACE
@@ -201,16 +202,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace flashbound {
 
-HWY_EXPORT(AccumulateFloat);
-HWY_EXPORT(AccumulateDouble);
+HWY_EXPORT(accumulate_float);
+HWY_EXPORT(accumulate_double);
 
 void accumulate_rounded(MatrixView<float> sum, MatrixView<const float> a, MatrixView<const float> b,
                         const ProductRounding<float>& rounding) {
-  HWY_DYNAMIC_DISPATCH(AccumulateFloat)(sum, a, b, rounding);
+  HWY_DYNAMIC_DISPATCH(accumulate_float)(sum, a, b, rounding);
 }
 void accumulate_rounded(MatrixView<double> sum, MatrixView<const double> a,
                         MatrixView<const double> b, const ProductRounding<double>& rounding) {
-  HWY_DYNAMIC_DISPATCH(AccumulateDouble)(sum, a, b, rounding);
+  HWY_DYNAMIC_DISPATCH(accumulate_double)(sum, a, b, rounding);
 }
 
 }  // namespace flashbound

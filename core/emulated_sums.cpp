@@ -135,7 +135,7 @@ double aligned_sum(double accumulated, const double* terms, Index n, int bits,
   const int lift = largest < 0x1p-900 ? 900 : 0;
   const double lifted = std::ldexp(1.0, lift);
   const int exponent = exponent_of(largest * lifted) - bits + 1;
-  const double scale = std::bit_cast<double>(static_cast<std::uint64_t>(1023 - exponent) << 52);
+  const auto scale = std::bit_cast<double>(static_cast<std::uint64_t>(1023 - exponent) << 52);
   auto sum = static_cast<std::int64_t>(accumulated * lifted * scale);  // cut off
   for (Index k = 0; k < n; ++k) sum += static_cast<std::int64_t>(terms[k] * lifted * scale);
   return truncated(format, toward_zero(sum, exponent - lift));

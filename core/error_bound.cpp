@@ -86,7 +86,8 @@ Logit scaled_score(const HeadConditions& head, const RowConditions& row,
   if (head.softcap > 0) {
     const double c = head.softcap;
     // A softcap outside the normal numbers is not the problem's any more.
-    logit.largest = c < model.scores.smallest_normal ? kInfinity : std::max(logit.largest, c);
+    if (c < model.scores.smallest_normal) logit.largest = kInfinity;
+    logit.largest = std::max(logit.largest, c);
     logit.error += std::expm1(4 * l + exponent(model.tanh_error)) * std::min(c, x + logit.error) +
                    4 * h * (c + 1);
     logit.magnitude = std::min(c, x);
