@@ -199,7 +199,10 @@ void EmulatedArithmetic<T>::row_max_update(Matrix& row_max, const Matrix& scores
   for (Index r = 0; r < scores.rows(); ++r) {
     const T before = row_max(r, 0);
     const bool seen = before != -kInfinity<T>;
-    T after = numeric::max_or_nan(statistics_(maximum(scores, r)), before);
+    const T of_block = maximum(scores, r);
+    // No visible pair: no number, also where the format has no infinity.
+    const bool none = of_block == -kInfinity<T>;
+    T after = none ? before : numeric::max_or_nan(statistics_(of_block), before);
     if (seen && threshold_ > 0 && statistics_.add(after, -before) <= threshold_) after = before;
     const bool same = after == before;  // also -inf, whose difference with itself is NaN
     if (seen) {
@@ -269,6 +272,10 @@ void EmulatedArithmetic<T>::lse(Matrix& result, const Matrix& row_max, const Mat
   const double offset = sum_of == SumOf::weights ? log_weight_offset() : 0;
   for (Index r = 0; r < result.rows(); ++r) {
     const auto sum = static_cast<double>(row_sum(r, 0));
+    if (sum == 0) {  // nothing seen
+      result(r, 0) = -kInfinity<T>;
+      continue;
+    }
     const double log_sum = statistics_.of_double(std::log(sum) - offset);
     result(r, 0) = statistics_.add(row_max(r, 0), static_cast<T>(log_sum));
   }
@@ -280,7 +287,9 @@ numeric::Matrix<T> EmulatedArithmetic<T>::stored(const Matrix& tile, Width width
                             : width == Width::statistic ? statistics_
                                                         : accumulator_;
   if (round.native()) return tile;
-  return tile.unaryExpr([&](T x) { return round(x, events_); });
+  // -inf is a pair that the mask hides, or a row that sees nothing: no number, and kept as what it
+  // is where the format has no infinity.
+  return tile.unaryExpr([&](T x) { return x == -kInfinity<T> ? x : round(x, events_); });
 }
 
 template class EmulatedArithmetic<float>;

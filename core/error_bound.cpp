@@ -190,7 +190,9 @@ Terms row_terms(const HeadConditions& head, const RowConditions& row, const Roun
   if (model.base_two) t.greatest = apart(largest, model) + exponent(model.weight_error);
   t.lost = -std::log1p(-std::exp(t.greatest + t.denominator) * t.sum_loss);
 
-  const double heaviest = std::exp(model.offset + model.threshold);
+  // A stored score may lie above the maximum of those that were not.
+  const double above = model.sum_of_other_scores ? 2 * t.logit : 0;
+  const double heaviest = std::exp(model.offset + model.threshold + above);
   const double sum = t.n * heaviest;
   const double output = std::max(1.0, row.value_max) * sum;
   const auto holds = [](double value, double limit) { return value < limit / 4; };
@@ -243,7 +245,10 @@ void row_bound(const HeadConditions& head, Index r, const RoundingModel& model, 
   const double magnified = std::exp(mine.exponent());
   const double own_small = magnified * mine.output_loss;
   for (Index c = 0; c < bound.o.cols(); ++c) {
-    const double convex = head.spread(r, c) + std::expm1(t.unshared()) * row.value_max + small;
+    const double convex =
+        model.sum_of_other_scores
+            ? kInfinity
+            : head.spread(r, c) + std::expm1(t.unshared()) * row.value_max + small;
     const double a = head.mean_magnitude(r, c) * magnified + own_small;
     const double weighted = weights_known ? std::expm1(t.exponent()) * a + small : kInfinity;
     const double least = std::min(weighted, convex);

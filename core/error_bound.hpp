@@ -70,7 +70,9 @@
 // 4. LARGE LOGITS. When e is large the weights are not known, yet numerator and denominator use the
 //    *same* computed exponentials, so O^ remains a convex combination of the visible values (and 0
 //    with a sink) up to the roundings r_n + r_d that are not shared. Two convex combinations differ
-//    by at most the spread of the values.
+//    by at most the spread of the values. Not so where the sum is of scores that were rounded
+//    otherwise than those of the weights (small-cache, with scores stored in a narrower format):
+//    there the second line is infinite, and a weight may reach exp(2 D).
 //
 // 5. UNDERFLOW. R need not exceed L = log(n / u) + 24: a key with m^ - s^_j > L weighs at most
 //    exp(-L) in truth and as computed, so counting it as an absolute error of 2 exp(-L) costs less

@@ -52,6 +52,25 @@ bool has_scores_in_hbm(const Program& program) {
   });
 }
 
+bool has(const std::vector<Statement>& body, Op op, int tensor) {
+  return std::any_of(body.begin(), body.end(), [&](const Statement& s) {
+    return (s.op == op && s.tensor == tensor) || has(s.body, op, tensor);
+  });
+}
+
+// One kernel that stores a tensor and loads it again has used it in between (small-cache).
+bool stores_and_loads_scores(const Program& program) {
+  for (std::size_t t = 0; t < program.tensors.size(); ++t) {
+    const TensorDecl& tensor = program.tensors[t];
+    if (tensor.role != TensorRole::intermediate || tensor.axes.back() != Axis::key) continue;
+    for (const Statement& kernel : program.body) {
+      const int index = static_cast<int>(t);
+      if (has(kernel.body, Op::store, index) && has(kernel.body, Op::load, index)) return true;
+    }
+  }
+  return false;
+}
+
 bool loads_output(const Program& program, const std::vector<Statement>& body) {
   return std::any_of(body.begin(), body.end(), [&](const Statement& s) {
     const bool load =
@@ -140,6 +159,7 @@ std::optional<RoundingModel> program_rounding(const Recipe& recipe, const Progra
   const Index head_dim = schedule.shape.head_dim;
   RoundingModel model = recipe_rounding(recipe, schedule.tile, head_dim);
   model.scores_stored = has_scores_in_hbm(program) && recipe.stored != recipe.scores;
+  model.sum_of_other_scores = model.scores_stored && stores_and_loads_scores(program);
   model.output_reloaded = loads_output(program, program.body);
   model.updates = updates(schedule);
   if (recipe.values_product.sum != recipe.accumulator) {

@@ -52,9 +52,11 @@ struct RoundingModel {
   double threshold = 0;           // ln of the largest weight
   bool rounded_operands = false;  // weights are rounded again as operands, after their sum is taken
   bool scores_stored = false;     // logits and normalised weights are rounded to `stored`
-  bool output_reloaded = false;   // O is divided, and stored, at every update
-  Index updates = 0;              // U: times a row is folded, rescaled or merged, at most
-  Index score_roundings = 0;      // of a score between the products that it is accumulated from
+  // Weights are of stored scores, but their sum and maximum of the scores before they were stored.
+  bool sum_of_other_scores = false;
+  bool output_reloaded = false;     // O is divided, and stored, at every update
+  Index updates = 0;                // U: times a row is folded, rescaled or merged, at most
+  Index score_roundings = 0;        // of a score between the products that it is accumulated from
   Index accumulator_roundings = 0;  // the same of O
 };
 

@@ -112,6 +112,11 @@ TEST_SUITE("cross.recipe_bounds") {
                   }),
           0.25);
     check(changed("flash2-bf16", "offset-5", [](Recipe& r) { r.weight_offset_log2 = 5; }), 0.25);
+    // Formats without infinity, in which masked scores are stored.
+    check(changed("flash2-bf16", "saturating",
+                  [](Recipe& r) { r.stored = parse_float_format("stored", "fp16/saturate"); }),
+          0.25);
+    check(recipe_named("all-fp8e4m3"), 0.01);
     check(changed("flash3-fp8", "fp8", [](Recipe& r) { r.quantization.rotated = false; }), 0.05);
   }
 }
