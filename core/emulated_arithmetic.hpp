@@ -14,6 +14,8 @@
 #include "core/roled_tile.hpp"
 #include "core/rounder.hpp"
 
+#include <limits>
+
 namespace flashbound {
 
 template <class T>
@@ -31,7 +33,10 @@ class EmulatedArithmetic {
   // A tensor of the forward pass that a backward pass reads; `statistics`: of one number a row.
   Matrix left_by_forward(const numeric::Matrix<double>& values, bool statistics) {
     const Rounder<T>& round = statistics ? statistics_ : stored_;
-    return values.unaryExpr([&](double x) { return static_cast<T>(round.of_double(x)); });
+    return values.unaryExpr([&](double x) {
+      const bool none = x == -std::numeric_limits<double>::infinity();  // as stored() keeps it
+      return static_cast<T>(none ? x : round.of_double(x));
+    });
   }
   // A number of the problem (scale, softcap, slope, sink) as the run has it.
   T constant(double value) const { return static_cast<T>(scores_.of_double(value)); }
