@@ -202,7 +202,7 @@ void EmulatedArithmetic<T>::row_max_update(Matrix& row_max, const Matrix& scores
     const T of_block = maximum(scores, r);
     // No visible pair: no number, also where the format has no infinity.
     const bool none = of_block == -kInfinity<T>;
-    T after = none ? before : numeric::max_or_nan(statistics_(of_block), before);
+    T after = none ? before : numeric::max_or_nan(statistics_(of_block, events_), before);
     if (seen && threshold_ > 0 && statistics_.add(after, -before) <= threshold_) after = before;
     const bool same = after == before;  // also -inf, whose difference with itself is NaN
     if (seen) {

@@ -87,7 +87,7 @@ Logit scaled_score(const HeadConditions& head, const RowConditions& row,
     const double c = head.softcap;
     // A softcap outside the normal numbers is not the problem's any more.
     if (c < model.scores.smallest_normal) logit.largest = kInfinity;
-    logit.largest = std::max(logit.largest, c);
+    logit.largest = std::max({logit.largest, c, (x + logit.error) / c});
     logit.error += std::expm1(4 * l + exponent(model.tanh_error)) * std::min(c, x + logit.error) +
                    4 * h * (c + 1);
     logit.magnitude = std::min(c, x);
@@ -119,7 +119,8 @@ double logit_error(const HeadConditions& head, const RowConditions& row, const R
     logit.largest = std::max(logit.largest, sink);
     logit.error = std::max(logit.error, std::expm1(l) * sink + h);
   }
-  const double limit = std::min(model.scores.largest, largest_of(model.scores_product));
+  const double limit =
+      std::min({model.scores.largest, model.statistics.largest, largest_of(model.scores_product)});
   // Written so that NaN counts as overflow. A quarter leaves room for the errors themselves.
   if (!(logit.largest < limit / 4)) terms.overflow = true;
   return logit.error;
@@ -138,7 +139,8 @@ double weight_exponent(const RowConditions& row, const RoundingModel& model, con
   const double range = row.logit_max - row.logit_min + 2 * (own_error + t.logit) + std::log(t.n);
   const double u = std::max(model.scores.unit_roundoff, model.statistics.unit_roundoff);
   const double argument = model.argument_roundings * 1.01 * std::min(range, reach(t.n, model)) * u +
-                          apart(largest, model);
+                          apart(largest, model) + 2 * model.scores.underflow +
+                          2 * (rescales + 1) * model.statistics.underflow;
   const double lse = largest + std::log(t.n);
   const double l = exponent(model.statistics);
   const double evaluation = exponent(model.log_error) * (std::log(t.n) + model.offset + 1) +
@@ -154,6 +156,7 @@ void set_losses(const RowConditions& row, const RoundingModel& model, double res
   const auto folds = static_cast<double>(model.updates);
   const double accumulated = t.n * std::exp(model.threshold);
   double weight = far + model.weight_underflow;
+  if (model.weights_normalised) weight += model.scores.underflow;
   if (model.scores_stored) weight += model.stored.underflow;
   const double operand = model.rounded_operands ? model.probabilities.underflow * scale : 0;
   const double factors = rescales * model.factor_underflow * accumulated;
@@ -181,7 +184,8 @@ Terms row_terms(const HeadConditions& head, const RowConditions& row, const Roun
                 static_cast<double>(model.accumulator_roundings) * l_a +
                 (model.output_reloaded ? 2 * folds : 1) * l_a + divisions * l_o + 2 * l_a;
   if (model.rounded_operands) t.numerator += exponent(model.probabilities);
-  if (model.scores_stored) t.numerator += exponent(model.scores) + l_o;
+  if (model.weights_normalised) t.numerator += exponent(model.scores);
+  if (model.scores_stored) t.numerator += l_o;
   t.denominator = (rescales + 1 + t.n) * l_m;
   const double largest = std::abs(row.logit_max) + own_error + t.logit;
   t.evaluation = exponent(model.log_error) * (std::log(t.n) + model.offset + 1) +
@@ -193,14 +197,18 @@ Terms row_terms(const HeadConditions& head, const RowConditions& row, const Roun
   // A stored score may lie above the maximum of those that were not.
   const double above = model.sum_of_other_scores ? 2 * t.logit : 0;
   const double heaviest = std::exp(model.offset + model.threshold + above);
+  // exp of what is not positive rounds to no more than 1.
+  const double u = std::max(model.scores.unit_roundoff, model.statistics.unit_roundoff);
+  const double margin = t.greatest + 2 * exponent(model.weight_error) + 4 * model.threshold * u;
+  const double computed = heaviest * std::exp(margin);
   const double sum = t.n * heaviest;
   const double output = std::max(1.0, row.value_max) * sum;
   const auto holds = [](double value, double limit) { return value < limit / 4; };
   const bool apart_is_small = apart(largest, model) < kLargestExponent / 4;
   const bool fits =
-      holds(sum, model.statistics.largest) && heaviest <= model.probabilities.largest &&
-      holds(output, model.accumulator.largest) && holds(output, largest_of(model.values_product)) &&
-      holds(row.value_max, model.stored.largest);
+      holds(sum, model.statistics.largest) && computed <= model.weight_largest &&
+      computed <= model.probabilities.largest && holds(output, model.accumulator.largest) &&
+      holds(output, largest_of(model.values_product)) && holds(row.value_max, model.stored.largest);
   // Not below for NaN, which counts as overflow.
   if (!fits || !apart_is_small || !(t.lost < kInfinity)) t.overflow = true;
   return t;

@@ -6,7 +6,8 @@
 namespace flashbound {
 
 // What happened to results of whole tiles (weights, factors, stored tensors, operands), not to
-// every product and partial sum within a matrix product; those show as outputs that are not finite.
+// every product and partial sum within a matrix product: those show as outputs that are not finite,
+// or in a format that saturates only as errors.
 struct RangeEvents {
   Index overflows = 0;   // finite before rounding, beyond the format's largest number after
   Index underflows = 0;  // not zero before rounding (or flushing), zero after

@@ -55,6 +55,7 @@ struct Quantizer {
   void round(const Rows& rows, double scale) {
     for (Index at = 0; at < rows.count; ++at) {
       double& x = rows.elements[at];
+      if (!std::isfinite(x)) continue;
       const bool stochastic = recipe.rounding == Rounding::stochastic;
       const std::uint64_t random = stochastic ? stream.next() : 0;
       x = scale * round_to(recipe.inputs, recipe.rounding, x / scale, random);

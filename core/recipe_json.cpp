@@ -1,5 +1,6 @@
 // Recipes as JSON. Fields are listed once, in describe(), for reading and for writing.
 #include "core/errors.hpp"
+#include "core/json_text.hpp"
 #include "core/recipe.hpp"
 
 #include <nlohmann/json.hpp>
@@ -116,7 +117,7 @@ struct Writer {
 class Reader {
  public:
   Reader(const Json& json, std::string path) : json_(json), path_(std::move(path)) {
-    if (!json.is_object()) reject(path_, json.dump(), "an object");
+    if (!json.is_object()) reject(path_, brief(json), "an object");
   }
 
   template <class T>
@@ -137,15 +138,15 @@ class Reader {
 
  private:
   static void read(const std::string& field, const Json& json, std::string& value) {
-    if (!json.is_string()) reject(field, json.dump(), "a text");
+    if (!json.is_string()) reject(field, brief(json), "a text");
     value = json.get<std::string>();
   }
   static void read(const std::string& field, const Json& json, bool& value) {
-    if (!json.is_boolean()) reject(field, json.dump(), "true or false");
+    if (!json.is_boolean()) reject(field, brief(json), "true or false");
     value = json.get<bool>();
   }
   static void read(const std::string& field, const Json& json, double& value) {
-    if (!json.is_number()) reject(field, json.dump(), "a number");
+    if (!json.is_number()) reject(field, brief(json), "a number");
     value = json.get<double>();
   }
   static void read(const std::string& field, const Json& json, Index& value) {
@@ -155,13 +156,13 @@ class Reader {
                            ? json.get<std::uint64_t>() <= std::uint64_t{kLargest}
                            : json.is_number_integer() && json.get<Index>() >= -kLargest &&
                                  json.get<Index>() <= kLargest;
-    if (!whole) reject(field, json.dump(), "a whole number");
+    if (!whole) reject(field, brief(json), "a whole number");
     value = json.get<Index>();
   }
   static void read(const std::string& field, const Json& json, int& value) {
     Index wide = 0;
     read(field, json, wide);
-    if (wide < -1'000'000 || wide > 1'000'000) reject(field, json.dump(), "-1000000..1000000");
+    if (wide < -1'000'000 || wide > 1'000'000) reject(field, brief(json), "-1000000..1000000");
     value = static_cast<int>(wide);
   }
   static void read(const std::string& field, const Json& json, FloatFormat& value) {
@@ -190,7 +191,7 @@ class Reader {
         }
         allowed += (at == 0 ? "" : ", ") + std::string(names[at]);
       }
-      reject(field, json.dump(), "one of " + allowed);
+      reject(field, brief(json), "one of " + allowed);
     } else {
       Reader inner(json, field);
       describe(inner, value);
@@ -213,12 +214,11 @@ std::string to_json(const Recipe& recipe) {
 }
 
 Recipe recipe_from_json(std::string_view text) {
-  Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) reject("recipe", "this text", "JSON");
-  if (!json.is_object()) reject("recipe", json.dump(), "an object");
+  Json json = parse_json_strictly("recipe", text);
+  if (!json.is_object()) reject("recipe", brief(json), "an object");
   Recipe recipe = uniform_recipe("", float_format(NumberFormat::fp32));
   if (const auto base = json.find("base"); base != json.end()) {
-    if (!base->is_string()) reject("recipe base", base->dump(), "the name of a recipe");
+    if (!base->is_string()) reject("recipe base", brief(*base), "the name of a recipe");
     recipe = recipe_named(base->get<std::string>());
     recipe.name.clear();
     json.erase("base");

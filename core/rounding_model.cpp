@@ -100,6 +100,7 @@ void set_functions(RoundingModel& model, const Recipe& recipe) {
   const double scale = std::exp2(-recipe.weight_offset_log2);
   model.weight_underflow = weight.underflow * scale;
   model.factor_underflow = model.statistics.underflow;
+  model.weight_largest = weight.largest;
   if (recipe.exponential.kind == ExponentialKind::correctly_rounded) return;
   model.base_two = true;
   model.argument_roundings = 3;                             // log2 e, the difference, the product
@@ -110,6 +111,10 @@ void set_functions(RoundingModel& model, const Recipe& recipe) {
     const int degree = recipe.exponential.degree;
     model.weight_error += 1.01 * exp2_polynomial_error(degree) +
                           (degree + 2) * flashbound::unit_roundoff(NumberFormat::fp32);
+    // It works in the range of fp32.
+    const FormatModel fp32 = model_of(float_format(NumberFormat::fp32), recipe.rounding);
+    model.weight_underflow = std::max(model.weight_underflow, fp32.smallest_normal * scale);
+    model.weight_largest = std::min(model.weight_largest, fp32.largest / 2);
   }
 }
 
@@ -159,7 +164,12 @@ std::optional<RoundingModel> program_rounding(const Recipe& recipe, const Progra
   const Index head_dim = schedule.shape.head_dim;
   RoundingModel model = recipe_rounding(recipe, schedule.tile, head_dim);
   model.scores_stored = has_scores_in_hbm(program) && recipe.stored != recipe.scores;
-  model.sum_of_other_scores = model.scores_stored && stores_and_loads_scores(program);
+  model.weights_normalised = has_scores_in_hbm(program);
+  // They are operands once more after their division.
+  if (model.weights_normalised) model.rounded_operands = true;
+  const bool drawn_twice = model.weights_normalised && recipe.rounding == Rounding::stochastic;
+  model.sum_of_other_scores =
+      drawn_twice || (model.scores_stored && stores_and_loads_scores(program));
   model.output_reloaded = loads_output(program, program.body);
   model.updates = updates(schedule);
   if (recipe.values_product.sum != recipe.accumulator) {

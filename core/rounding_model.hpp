@@ -52,7 +52,10 @@ struct RoundingModel {
   double threshold = 0;           // ln of the largest weight
   bool rounded_operands = false;  // weights are rounded again as operands, after their sum is taken
   bool scores_stored = false;     // logits and normalised weights are rounded to `stored`
-  // Weights are of stored scores, but their sum and maximum of the scores before they were stored.
+  bool weights_normalised = false;  // weights are divided by their sum before they meet values
+  double weight_largest = 0;        // largest weight that the recipe's exponential can give
+  // Weights and their sum (or maximum) are not of the same numbers: of scores before and after they
+  // were stored (small-cache), or drawn twice by stochastic rounding (standard-tiled).
   bool sum_of_other_scores = false;
   bool output_reloaded = false;     // O is divided, and stored, at every update
   Index updates = 0;                // U: times a row is folded, rescaled or merged, at most

@@ -64,7 +64,7 @@ void require_size(const Problem& p) {
 Options with_algorithms_listed(Options options) {
   if (options.text("algorithm") != "all") return options;
   std::string names;
-  for (const Algorithm& algorithm : algorithms()) {
+  for (const Algorithm& algorithm : algorithms(Pass::forward)) {
     names += (names.empty() ? "" : ",") + std::string(algorithm.name);
   }
   options.set("algorithm", {names, options.values().at("algorithm").origin});
@@ -89,6 +89,10 @@ NumericsPoint point_of(const Options& options, const std::optional<KnownShape>& 
   require_size(point.problem);
   point.tile = tile_of(options);
   point.algorithm = &algorithm_named(options.text("algorithm"));
+  if (point.algorithm->pass == Pass::backward) {
+    reject("algorithm", options.text("algorithm"),
+           "a forward algorithm: gradients are not measured");
+  }
   point.recipe = recipe_of(options, recipes);
   if (!known) point.distribution = distribution_of(options);
   point.seed =

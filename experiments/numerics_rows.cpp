@@ -128,6 +128,13 @@ bool is_anywhere(const Document& document, std::string_view name) {
   });
 }
 
+bool is_nonzero_anywhere(const Document& document, std::string_view name) {
+  return std::any_of(document.rows.begin(), document.rows.end(), [&](const Row& row) {
+    const Int128* count = std::get_if<Int128>(&cell(document, row, name));
+    return count != nullptr && *count != 0;
+  });
+}
+
 }  // namespace
 
 Document numerics_document() {
@@ -202,6 +209,10 @@ void finish_numerics_table(const NumericsRequest& request, Document& document) {
     document.shown.push_back(name);
   }
   if (is_anywhere(document, "ratio_to_bound")) document.shown.emplace_back("ratio_to_bound");
+  // What the figures beside them leave out, or what spoils them.
+  for (const char* name : {"nonfinite_mismatches", "undecided", "overflows"}) {
+    if (is_nonzero_anywhere(document, name)) document.shown.emplace_back(name);
+  }
   document.shown.emplace_back("status");
   if (is_anywhere(document, "reason")) document.shown.emplace_back("reason");
   document.footer = fmt::format(

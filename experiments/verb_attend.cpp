@@ -122,6 +122,9 @@ Outcome run_attend(const Options& options) {
   const NpyInputs files = read_npy_inputs(options);
   const Problem problem = problem_of(options, shape_of(files.inputs), Emptiness::allowed);
 
+  if (options.given("precision-cap") && kernel.name != "exact") {
+    reject("precision-cap", options.text("precision-cap"), "given with the kernel exact");
+  }
   const KernelSettings settings{
       static_cast<int>(options.integer("precision-cap", kPrecisionLow, kPrecisionHigh))};
 

@@ -144,7 +144,6 @@ bool is_chosen(std::size_t index, std::size_t head_dim_v) {
 }
 
 double ratio_of(double computed, double reference, double bound) {
-  if (std::isinf(bound)) return 0;  // which promises nothing
   const bool agree = computed == reference || (std::isnan(computed) && std::isnan(reference));
   if (agree) return 0;
   const double error = std::abs(computed - reference);
@@ -183,14 +182,15 @@ Tensor<double> bounds(const MeasuredRun& run, const OwnedInputs& rounded,
 void compare_with_bound(const Tensor<double>& bound, const Computed& computed,
                         const ReferenceOutputs& reference, Measurement& result) {
   double largest = 0;
-  double ratio = 0;
+  std::optional<double> ratio;
   for_each_decided(bound.elements.size(), reference.undecided_o, [&](std::size_t i) {
     largest = std::max(largest, bound.elements[i]);
-    ratio = std::max(ratio,
+    if (std::isinf(bound.elements[i])) return;  // which promises nothing
+    ratio = std::max(ratio.value_or(0),
                      ratio_of(computed.o.elements[i], reference.o.elements[i], bound.elements[i]));
   });
   result.bound_max = largest;
-  result.ratio_to_bound = ratio;
+  result.ratio_to_bound = ratio;  // missing where no element has a finite bound
 }
 
 void sum_events(const MeasuredRun& run, const Computed& computed, Measurement& result) {
