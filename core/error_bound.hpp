@@ -58,6 +58,7 @@
 //    rises at most once a key, in folding and again in merging.
 //    A part's lse^ is m + log(l) up to the log's error and the rounding of the sum:
 //    M = l_log (log n + 1) + l_m (|lse| + log n + 1); it scales all of the part's weights alike.
+//    Differences and logits that are flushed add h_s and h_m to arguments.
 //    r_w = k R u + |m| u + l_weight + (U + 1) l_factor + M.
 //
 // 3. SUMS. The denominator: n additions and U + 1 products with factors, r_d = (n + U + 1) l_m. The
@@ -71,8 +72,9 @@
 //    *same* computed exponentials, so O^ remains a convex combination of the visible values (and 0
 //    with a sink) up to the roundings r_n + r_d that are not shared. Two convex combinations differ
 //    by at most the spread of the values. Not so where the sum is of scores that were rounded
-//    otherwise than those of the weights (small-cache, with scores stored in a narrower format):
-//    there the second line is infinite, and a weight may reach exp(2 D).
+//    otherwise than those of the weights (small-cache, with scores stored in a narrower format), or
+//    where stochastic rounding draws weights and their sum apart (standard-tiled): there the second
+//    line is infinite, and a weight may reach exp(2 D).
 //
 // 5. UNDERFLOW. R need not exceed L = log(n / u) + 24: a key with m^ - s^_j > L weighs at most
 //    exp(-L) in truth and as computed, so counting it as an absolute error of 2 exp(-L) costs less

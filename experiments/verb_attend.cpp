@@ -36,14 +36,15 @@ std::unique_ptr<AtomicFile> output_file(const Options& options, const char* opti
 }
 
 GradientFiles gradient_files(const Options& options) {
-  GradientFiles files{output_file(options, "grad-q"), output_file(options, "grad-k"),
-                      output_file(options, "grad-v")};
-  if (files.wanted() && !options.given("grad-o")) {
-    throw ConfigError("grad-o: is required by gradients");
-  }
-  if (!files.wanted() && options.given("grad-o")) {
+  const bool wanted = options.given("grad-q") || options.given("grad-k") || options.given("grad-v");
+  if (wanted && !options.given("grad-o")) throw ConfigError("grad-o: is required by gradients");
+  if (!wanted && options.given("grad-o")) {
     reject("grad-o", options.text("grad-o"), "given with grad-q, grad-k or grad-v");
   }
+  GradientFiles files;
+  files.q = output_file(options, "grad-q");
+  files.k = output_file(options, "grad-k");
+  files.v = output_file(options, "grad-v");
   return files;
 }
 

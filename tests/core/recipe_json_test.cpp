@@ -180,6 +180,9 @@ TEST_SUITE("core.recipe_json") {
                 {"recipe values_product.order", "tensor_core", "53 bits"});
     check_error(with("flash2-bf16", R"("inputs": "m10", "quantization": {"scaling": "per_block"})"),
                 {"recipe inputs", "m10", "where scaled"});
+    check_error(R"({"name": "a", "scores": "bf16", "scores": "fp16"})", {"scores", "given twice"});
+    check_error(R"({"name": )" + std::string(200000, '[') + std::string(200000, ']') + "}",
+                {"recipe", "nested more than 64 deep"});
     Recipe recipe = recipe_named("all-fp16");
     recipe.stored = FloatFormat{};  // with no numbers but zero
     CHECK_THROWS_AS(validate(recipe), ConfigError);

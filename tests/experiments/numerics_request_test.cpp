@@ -79,12 +79,13 @@ TEST_SUITE("experiments.numerics_request") {
     CHECK(request.points[24].distribution == "constant");
   }
 
-  TEST_CASE("all algorithms are the list of them") {
+  TEST_CASE("all algorithms are the list of forward ones and no backward one is taken") {
     const NumericsRequest request =
         request_of({"--seqlen", "8", "--algorithm", "all", "--block-q", "2,4"});
-    REQUIRE(request.points.size() == 2 * algorithms().size());
+    REQUIRE(request.points.size() == 2 * algorithms(Pass::forward).size());
     CHECK(request.points[1].algorithm == request.points[0].algorithm);
     CHECK(request.points[2].algorithm == &algorithms()[1]);
+    CHECK_THROWS_AS(request_of({"--seqlen", "8", "--algorithm", "flash2-backward"}), ConfigError);
   }
 
   TEST_CASE("a recipe may be a file") {
