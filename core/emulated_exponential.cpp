@@ -91,6 +91,7 @@ T EmulatedExponential<T>::weight(const Rounder<T>& target, T score, T maximum,
     if (result < smallest_normal(target.format())) result = 0;  // flushed; NaN stays
   }
   if (result == 0 && exact_sign != 0) ++events.underflows;
+  if (std::isinf(result) && std::isfinite(score) && std::isfinite(maximum)) ++events.overflows;
   return static_cast<T>(result);
 }
 
