@@ -17,13 +17,21 @@ using numeric::ScoreModifiers;
 using numeric::ScoreRegion;
 
 // Which pairs of a tile of scores are seen.
-struct Pairs {
-  const Schedule& schedule;
-  ScoreRegion region;
+class Pairs {
+ public:
+  Pairs(const Schedule& schedule, const ScoreRegion& region)
+      : schedule_(schedule),
+        region_(region),
+        masked_(schedule.coverage(region.rows, region.keys) != Coverage::full) {}
 
   bool seen(Index r, Index c) const {
-    return schedule.visible(region.rows.begin + r, region.keys.begin + c);
+    return !masked_ || schedule_.visible(region_.rows.begin + r, region_.keys.begin + c);
   }
+
+ private:
+  const Schedule& schedule_;
+  ScoreRegion region_;
+  bool masked_;
 };
 
 // sum += p^T x, where p holds scores and x has a row for each of their queries.

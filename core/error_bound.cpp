@@ -62,11 +62,15 @@ struct Logit {
   double largest = 0;  // of what lies on the way
 };
 
+// u of what arguments of exponentials are rounded to.
+double argument_roundoff(const RoundingModel& model) {
+  return std::max(model.scores.unit_roundoff, model.statistics.unit_roundoff);
+}
+
 // L: keys further below the maximum are counted as lost (part 5), since what they weigh, n exp(-L),
 // is far below a rounding; their own relative errors may be large.
 double reach(double n, const RoundingModel& model) {
-  const double u = std::max(model.scores.unit_roundoff, model.statistics.unit_roundoff);
-  return std::log(n / u) + 24;
+  return std::log(n / argument_roundoff(model)) + 24;
 }
 
 // Part 1, but for the bias.
@@ -128,8 +132,14 @@ double logit_error(const HeadConditions& head, const RowConditions& row, const R
 
 // Where s and m are scaled by log2 e apart: what that may add to the argument of a weight.
 double apart(double largest_logit, const RoundingModel& model) {
-  const double u = std::max(model.scores.unit_roundoff, model.statistics.unit_roundoff);
-  return model.base_two ? 1.01 * u * (largest_logit + 2 * model.offset) : 0;
+  return model.base_two ? 1.01 * argument_roundoff(model) * (largest_logit + 2 * model.offset) : 0;
+}
+
+// M: of lse = m + (log(l) - offset), with |m| <= largest_logit and l <= n exp(offset).
+double evaluation_exponent(const RoundingModel& model, double n, double largest_logit) {
+  const double log_n = std::log(n);
+  return exponent(model.log_error) * (log_n + model.offset + 1) +
+         exponent(model.statistics) * (largest_logit + 2 * log_n + model.offset + 1);
 }
 
 // Part 2: what the exponent of a weight, and the rescales that follow, do to it.
@@ -137,16 +147,12 @@ double weight_exponent(const RowConditions& row, const RoundingModel& model, con
                        double own_error, double rescales) {
   const double largest = std::abs(row.logit_max) + own_error + t.logit;
   const double range = row.logit_max - row.logit_min + 2 * (own_error + t.logit) + std::log(t.n);
-  const double u = std::max(model.scores.unit_roundoff, model.statistics.unit_roundoff);
-  const double argument = model.argument_roundings * 1.01 * std::min(range, reach(t.n, model)) * u +
+  const double argument = model.argument_roundings * 1.01 * std::min(range, reach(t.n, model)) *
+                              argument_roundoff(model) +
                           apart(largest, model) + 2 * model.scores.underflow +
                           2 * (rescales + 1) * model.statistics.underflow;
-  const double lse = largest + std::log(t.n);
-  const double l = exponent(model.statistics);
-  const double evaluation = exponent(model.log_error) * (std::log(t.n) + model.offset + 1) +
-                            l * (lse + std::log(t.n) + model.offset + 1);
   return argument + exponent(model.weight_error) + (rescales + 1) * exponent(model.factor_error) +
-         evaluation;
+         t.evaluation;
 }
 
 // Part 5: absolute errors where results fall below the normal numbers.
@@ -175,6 +181,8 @@ Terms row_terms(const HeadConditions& head, const RowConditions& row, const Roun
   t.logit = logit_error(head, row, model, t);
   const auto folds = static_cast<double>(model.updates);
   const double rescales = std::min(folds, 2 * t.n);  // a maximum rises at most once a key
+  const double largest = std::abs(row.logit_max) + own_error + t.logit;
+  t.evaluation = evaluation_exponent(model, t.n, largest);
   t.weights = weight_exponent(row, model, t, own_error, rescales);
   const double l_m = exponent(model.statistics);
   const double l_a = exponent(model.accumulator);
@@ -187,9 +195,6 @@ Terms row_terms(const HeadConditions& head, const RowConditions& row, const Roun
   if (model.weights_normalised) t.numerator += exponent(model.scores);
   if (model.scores_stored) t.numerator += l_o;
   t.denominator = (rescales + 1 + t.n) * l_m;
-  const double largest = std::abs(row.logit_max) + own_error + t.logit;
-  t.evaluation = exponent(model.log_error) * (std::log(t.n) + model.offset + 1) +
-                 l_m * (largest + 2 * std::log(t.n) + 2 * model.offset + 1);
   set_losses(row, model, rescales, t);
   if (model.base_two) t.greatest = apart(largest, model) + exponent(model.weight_error);
   t.lost = -std::log1p(-std::exp(t.greatest + t.denominator) * t.sum_loss);
@@ -198,8 +203,8 @@ Terms row_terms(const HeadConditions& head, const RowConditions& row, const Roun
   const double above = model.sum_of_other_scores ? 2 * t.logit : 0;
   const double heaviest = std::exp(model.offset + model.threshold + above);
   // exp of what is not positive rounds to no more than 1.
-  const double u = std::max(model.scores.unit_roundoff, model.statistics.unit_roundoff);
-  const double margin = t.greatest + 2 * exponent(model.weight_error) + 4 * model.threshold * u;
+  const double margin = t.greatest + 2 * exponent(model.weight_error) +
+                        4 * model.threshold * argument_roundoff(model);
   const double computed = heaviest * std::exp(margin);
   const double sum = t.n * heaviest;
   const double output = std::max(1.0, row.value_max) * sum;
@@ -222,8 +227,7 @@ double sink_error(const HeadConditions& head, const RoundingModel& model) {
   if (!head.sink) return 0;
   const double sink = std::abs(*head.sink);
   if (sink >= std::min(model.scores.largest, model.statistics.largest) / 4) return kInfinity;
-  const double u = std::max(model.scores.unit_roundoff, model.statistics.unit_roundoff);
-  return 3 * u * (sink + 2 * model.offset) +
+  return 3 * argument_roundoff(model) * (sink + 2 * model.offset) +
          2 * std::max(model.scores.underflow, model.statistics.underflow);
 }
 

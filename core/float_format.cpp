@@ -262,15 +262,6 @@ double ulp(const FloatFormat& format, double x) {
   return power_of_two(exponent - format.significand_bits + 1);
 }
 
-std::string_view name(Rounding rounding) {
-  switch (rounding) {
-    case Rounding::nearest_even: return "nearest-even";
-    case Rounding::toward_zero: return "toward-zero";
-    case Rounding::stochastic: break;
-  }
-  return "stochastic";
-}
-
 double round_to(const FloatFormat& format, Rounding rounding, double x, std::uint64_t random) {
   if (std::isnan(x) || x == 0) return x;
   const auto bits = std::bit_cast<std::uint64_t>(x);

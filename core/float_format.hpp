@@ -7,6 +7,8 @@
 
 #include "core/number_format.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -48,7 +50,12 @@ double smallest_positive(const FloatFormat& format);
 double ulp(const FloatFormat& format, double x);
 
 enum class Rounding { nearest_even, toward_zero, stochastic };
-std::string_view name(Rounding rounding);
+// In the order of the enumerators.
+inline constexpr std::array<std::string_view, 3> kRoundingNames{"nearest_even", "toward_zero",
+                                                                "stochastic"};
+constexpr std::string_view name(Rounding rounding) {
+  return kRoundingNames[static_cast<std::size_t>(rounding)];
+}
 
 // Random bits that depend on a seed and a position alone, for stochastic rounding (SplitMix64).
 constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t position) {

@@ -37,10 +37,10 @@ bool visible(const Head& head, const ScoreTile& tile, Index r, Index c) {
          head.schedule().visible(tile.rows.begin + r, tile.keys.span.begin + c);
 }
 
-ScoreTile score_tile(const Pair& pair, Interval rows, const Block& keys, const RowMatrix& grad_o,
-                     const RowStatistic* statistics) {
+ScoreTile score_tile(const Pair& pair, const RowMatrix& q, Interval rows, const Block& keys,
+                     const RowMatrix& grad_o, const RowStatistic* statistics) {
   ScoreTile tile{rows, keys, {}, {}, {}};
-  tile.p = block_logits(pair.head, rows, keys, &tile.slopes);
+  tile.p = block_logits(pair.head, q, rows, keys, &tile.slopes);
   for (Index r = 0; r < tile.p.rows(); ++r) {
     const RowStatistic& row = statistics[r];
     for (Index c = 0; c < tile.p.cols(); ++c) {
@@ -102,10 +102,11 @@ RowMatrix query_gradients(const Pair& pair, Index i, RowStatistic* statistics) {
     statistics[r] = {row.maximum, row.sum, 0};
   }
   block.logits.resize(0, 0);
+  const RowMatrix q = pair.head.queries(block.rows);
   const RowMatrix grad_o = pair.head.query_rows(pair.grad_o, block.rows);
   std::vector<ScoreTile> tiles;
   for (const Block& keys : block.blocks) {
-    tiles.push_back(score_tile(pair, block.rows, keys, grad_o, statistics));
+    tiles.push_back(score_tile(pair, q, block.rows, keys, grad_o, statistics));
     const ScoreTile& tile = tiles.back();
     for (Index r = 0; r < tile.p.rows(); ++r) {
       for (Index c = 0; c < tile.p.cols(); ++c) {
@@ -135,12 +136,13 @@ KeyGradients key_gradients(const Pair& pair, Index j, const RowStatistic* statis
                    RowMatrix::Zero(span.size(), schedule.shape.head_dim_v)};
   for (const Block queries : schedule.q_blocks(j)) {
     const Interval rows = queries.span;
+    const RowMatrix q = pair.head.queries(rows);
     const RowMatrix grad_o = pair.head.query_rows(pair.grad_o, rows);
     const RowStatistic* own = statistics + rows.begin;
-    const ScoreTile tile = score_tile(pair, rows, {j, span, queries.coverage}, grad_o, own);
+    const ScoreTile tile = score_tile(pair, q, rows, {j, span, queries.coverage}, grad_o, own);
     add_over_queries(pair.head, tile, tile.p, grad_o, sum.v);
     const RowMatrix ds = score_gradients(pair.head, tile, own);
-    add_over_queries(pair.head, tile, ds, pair.head.queries(rows), sum.k);
+    add_over_queries(pair.head, tile, ds, q, sum.k);
   }
   return sum;
 }

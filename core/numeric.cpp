@@ -30,12 +30,14 @@ const HeadTensor* NumericRun::find(std::string_view name) const {
   return nullptr;
 }
 
+bool NumericRun::keeps_lse() const {
+  return find("lse") != nullptr || (find("row_max") != nullptr && find("row_sum") != nullptr);
+}
+
 std::optional<double> NumericRun::lse(Index row) const {
+  if (!keeps_lse()) return std::nullopt;
   if (const HeadTensor* own = find("lse")) return (*own)(row, 0);
-  const HeadTensor* row_max = find("row_max");
-  const HeadTensor* row_sum = find("row_sum");
-  if (row_max == nullptr || row_sum == nullptr) return std::nullopt;
-  return (*row_max)(row, 0) + std::log((*row_sum)(row, 0)) - log_weight_offset;
+  return (*find("row_max"))(row, 0) + std::log((*find("row_sum"))(row, 0)) - log_weight_offset;
 }
 
 NumericRun run_numeric(const Program& program, const Problem& problem, const Tile& tile,

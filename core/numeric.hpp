@@ -40,6 +40,8 @@ struct NumericRun {
   // The natural-log lse of a row: the program's own, or row_max + log(row_sum) where it keeps those
   // (flash1); nullopt where it keeps neither.
   std::optional<double> lse(Index row) const;
+  // Whether lse() has values, for rows or none.
+  bool keeps_lse() const;
 };
 
 // What a backward program reads beside Q, K and V, for one query head: grad_o, and of o, lse,

@@ -98,10 +98,11 @@ RowMatrix Head::values(Interval rows) const {
                 shifted(rows, sequence_.kv_begin));
 }
 
-RowMatrix block_logits(const Head& head, Interval rows, const Block& keys, RowMatrix* slopes) {
+RowMatrix block_logits(const Head& head, const RowMatrix& q, Interval rows, const Block& keys,
+                       RowMatrix* slopes) {
   if (slopes != nullptr) *slopes = RowMatrix::Zero(rows.size(), keys.span.size());
   RowMatrix logits;
-  logits.noalias() = head.queries(rows) * head.keys(keys.span).transpose();
+  logits.noalias() = q * head.keys(keys.span).transpose();
   modify(head, rows, keys, logits, slopes);
   return logits;
 }
@@ -116,9 +117,10 @@ QueryBlock query_block(const Head& head, Index i) {
   }
   block.logits = RowMatrix::Constant(block.rows.size(), block.keys.size(),
                                      -std::numeric_limits<double>::infinity());
+  const RowMatrix q = head.queries(block.rows);
   for (const Block& keys : block.blocks) {
     block.logits.middleCols(block.column(keys), keys.span.size()) =
-        block_logits(head, block.rows, keys);
+        block_logits(head, q, block.rows, keys);
   }
   return block;
 }

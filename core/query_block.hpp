@@ -54,9 +54,10 @@ struct QueryBlock {
   Index column(const Block& block) const { return block.span.begin - keys.begin; }
 };
 
-// Logits of `rows` over one block of keys, by the definition: scale, softcap, ALiBi, mask. With
-// `slopes`, also d logit / d (q k^T), which is 0 where the mask hides the pair.
-RowMatrix block_logits(const Head& head, Interval rows, const Block& keys,
+// Logits of `rows`, whose queries are `q`, over one block of keys, by the definition: scale,
+// softcap, ALiBi, mask. With `slopes`, also d logit / d (q k^T), which is 0 where the mask hides
+// the pair.
+RowMatrix block_logits(const Head& head, const RowMatrix& q, Interval rows, const Block& keys,
                        RowMatrix* slopes = nullptr);
 
 // Logits of query block i.

@@ -26,14 +26,13 @@ constexpr std::array<std::string_view, 3> kRescales{"always", "when_maximum_chan
                                                     "beyond_threshold"};
 constexpr std::array<std::string_view, 2> kShifts{"maximum", "avoid_one"};
 constexpr std::array<std::string_view, 3> kScalings{"none", "per_tensor", "per_block"};
-constexpr std::array<std::string_view, 3> kRoundings{"nearest_even", "toward_zero", "stochastic"};
 
 constexpr const auto& names_of(SumOrder) { return kOrders; }
 constexpr const auto& names_of(ExponentialKind) { return kExponentials; }
 constexpr const auto& names_of(RescaleRule) { return kRescales; }
 constexpr const auto& names_of(Shift) { return kShifts; }
 constexpr const auto& names_of(Scaling) { return kScalings; }
-constexpr const auto& names_of(Rounding) { return kRoundings; }
+constexpr const auto& names_of(Rounding) { return kRoundingNames; }
 
 template <class Archive>
 void describe(Archive& fields, Accumulation& product) {

@@ -72,12 +72,6 @@ void take_head(const Problem& problem, const HeadPlace& place, NumericRun& run,
   }
 }
 
-// Whether lse() of a run has values, for rows or none.
-bool keeps_lse(const NumericRun& run) {
-  return run.find("lse") != nullptr ||
-         (run.find("row_max") != nullptr && run.find("row_sum") != nullptr);
-}
-
 Computed compute(const MeasuredRun& run, const OwnedInputs& rounded,
                  const ParallelFor& parallel_for, const std::function<void()>& finished_head) {
   const Problem& p = *run.problem;
@@ -93,7 +87,7 @@ Computed compute(const MeasuredRun& run, const OwnedInputs& rounded,
     NumericRun& head = computed.heads[static_cast<std::size_t>(part)];
     head = run_numeric(*run.program, p, run.tile, rounded.view(), place.sequence, place.head,
                        *run.recipe, seed);
-    has_lse[static_cast<std::size_t>(part)] = keeps_lse(head) ? 1 : 0;
+    has_lse[static_cast<std::size_t>(part)] = head.keeps_lse() ? 1 : 0;
     take_head(p, place, head, computed);
     head.outputs.clear();
     finished_head();
