@@ -1,10 +1,10 @@
-# An installed prefix gives find_package(flashbound) and the target flashbound::core. Headers lie
+# An installed prefix gives find_package(flashbound), flashbound::core and flashbound::sim. Headers lie
 # in include/flashbound, so that they are included as in this repository: "core/units.hpp".
 include(CMakePackageConfigHelpers)
 
 set(flashbound_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/flashbound)
 
-install(TARGETS flashbound_core
+install(TARGETS flashbound_core flashbound_sim
   EXPORT flashbound_targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/flashbound)
