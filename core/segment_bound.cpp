@@ -1,0 +1,70 @@
+#include "core/segment_bound.hpp"
+
+#include "core/bounds.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace flashbound {
+namespace {
+
+constexpr Int128 kWordsMax = Int128{1} << 58;  // whose square times a head_dim fits in 128 bits
+
+// Columns of what scores contract, and of what weights multiply.
+std::pair<Index, Index> widths(Index head_dim, Index head_dim_v, Pass pass) {
+  return pass == Pass::forward ? std::pair{head_dim, head_dim_v} : std::pair{head_dim_v, head_dim};
+}
+
+// Segment lengths worth trying: M, at which the quadratic term is best; where the two terms of the
+// maximum meet, which is best for a smaller M; and some around them.
+std::vector<Int128> lengths(Int128 memory, Int128 meeting) {
+  std::vector<Int128> tried;
+  for (const Int128 centre : {memory, meeting - memory}) {
+    for (const Index eighths : {1, 2, 4, 6, 7, 8, 9, 10, 12, 16}) {
+      tried.push_back(centre * eighths / 8);
+    }
+  }
+  return tried;
+}
+
+}  // namespace
+
+std::string_view name(ComputationClass computation) {
+  return computation == ComputationClass::scores ? "scores" : "values";
+}
+
+Int128 segment_advance(Index head_dim, Index head_dim_v, ComputationClass computation, Int128 words,
+                       Pass pass) {
+  const auto [d, dv] = widths(head_dim, head_dim_v, pass);
+  const Int128 square = checked_mul(words, words);
+  if (computation == ComputationClass::scores) {
+    return std::max(square / (Int128{4} * d * d), words);
+  }
+  return std::max(checked_mul(square, dv) / (Int128{4} * d * (d + dv)), words * dv);
+}
+
+SegmentBound segment_bound(const Problem& problem, NumberFormat dtype, Bytes fast_memory,
+                           ComputationClass computation, Pass pass, Index fast_memories) {
+  const Index word = byte_size(dtype);
+  const auto [d, dv] = widths(problem.head_dim, problem.head_dim_v, pass);
+  const bool values = computation == ComputationClass::values;
+  const Int128 work = checked_mul(visible_pairs(problem).value(), values ? dv : 1);
+  const Int128 memory = fast_memory.value() / word;
+  const Int128 meeting = Int128{4} * d * (values ? d + dv : d);
+  SegmentBound best{.computation = computation};
+  for (const Int128 length : lengths(memory, meeting)) {
+    if (length < 1 || memory + length > kWordsMax || work == 0) continue;
+    const Int128 advance =
+        segment_advance(problem.head_dim, problem.head_dim_v, computation, memory + length, pass);
+    const Int128 segments = (work - 1) / advance + 1;
+    if (segments <= fast_memories) continue;
+    // All but the last segment of each memory are full, and no segment is empty.
+    const Int128 reads = checked_add(checked_mul(segments - fast_memories, length), 1);
+    const Bytes read(checked_mul(reads, word));
+    if (read > best.read) best = {computation, read, Bytes(length * word)};
+  }
+  return best;
+}
+
+}  // namespace flashbound
