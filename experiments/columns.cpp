@@ -35,7 +35,8 @@ constexpr auto kColumns = std::to_array<Column>({
     {"hbm_bytes", "bytes", "read and written"},
     {"flops", "flops", "of the matrix products of visited tiles"},
     {"arithmetic_intensity_flops_per_byte", "flops/byte", "flops / hbm_bytes"},
-    {"lower_bound_bytes", "bytes", "compulsory bytes: no algorithm moves fewer"},
+    {"lower_bound_bytes", "bytes",
+     "that no algorithm of the class moves fewer in sram_bytes, or where missing sram_peak_bytes"},
     {"ratio_to_lower_bound", "1", "hbm_bytes / lower_bound_bytes; missing where that is 0"},
     {"status", "", "ok, pass, fail, mismatch or infeasible"},
     {"reason", "", "why the status is not ok or pass"},
@@ -95,6 +96,10 @@ constexpr auto kColumns = std::to_array<Column>({
     {"published", "", "its figures"},
     {"verdict", "", "confirmed, refuted, qualified or not measurable here"},
     {"argument", "", "why"},
+    {"compulsory_bytes", "bytes", "inputs read once and outputs written once"},
+    {"segment_bound_bytes", "bytes",
+     "that must be read in that fast memory, by segments (core/segment_bound.hpp); 0: says "
+     "nothing"},
 });
 
 }  // namespace

@@ -1,7 +1,7 @@
-#include "core/bounds.hpp"
 #include "core/closed_form.hpp"
 #include "core/count.hpp"
 #include "core/footprint.hpp"
+#include "core/lower_bound.hpp"
 #include "core/programs.hpp"
 #include "experiments/command.hpp"
 #include "experiments/count_documents.hpp"
@@ -39,7 +39,6 @@ Row common_row(const Document& document, const CountRequest& request, Pass pass)
   set(document, row, "boundary", std::string("hbm"));
   set(document, row, "footprint", std::string(name(request.footprint)));
   if (request.sram) integer("sram_bytes", request.sram->value());
-  integer("lower_bound_bytes", compulsory_bound(p, request.dtype, pass).bytes().value());
   integer("flops_useful", flashbound::flops_useful(p, pass).value());
   return row;
 }
@@ -56,7 +55,8 @@ std::string tensors_json(const IoCount& count) {
   return text + "}";
 }
 
-void set_counts(const Document& document, Row& row, const IoCount& count, Bytes lower_bound) {
+void set_counts(const Document& document, Row& row, const IoCount& count,
+                const LowerBound& lower_bound) {
   const auto integer = [&](std::string_view column, Int128 value) {
     set(document, row, column, value);
   };
@@ -72,8 +72,11 @@ void set_counts(const Document& document, Row& row, const IoCount& count, Bytes 
     set(document, row, "arithmetic_intensity_flops_per_byte",
         static_cast<double>(count.flops.value()) / static_cast<double>(moved.value()));
   }
-  if (lower_bound.value() > 0) {
-    set(document, row, "ratio_to_lower_bound", ratio(moved, lower_bound));
+  integer("lower_bound_bytes", lower_bound.bytes().value());
+  integer("compulsory_bytes", lower_bound.compulsory.bytes().value());
+  integer("segment_bound_bytes", lower_bound.segment.read.value());
+  if (lower_bound.bytes().value() > 0) {
+    set(document, row, "ratio_to_lower_bound", ratio(moved, lower_bound.bytes()));
   }
   row.extra_json = tensors_json(count);
 }
@@ -127,7 +130,6 @@ void count_algorithm(const CountRequest& request, const Algorithm& algorithm, Ou
   }
   const bool agree = counts.size() < 2 || counts[0].second == counts[1].second;
   const bool skipped = counts.size() < request.methods.size();
-  const Bytes lower_bound = compulsory_bound(p, request.dtype, algorithm.pass).bytes();
   const bool one_row = request.for_people && agree && counts.size() == 2;
   if (one_row) counts.pop_back();
   for (const auto& [method, counted] : counts) {
@@ -137,8 +139,10 @@ void count_algorithm(const CountRequest& request, const Algorithm& algorithm, Ou
         std::string(one_row                          ? kBothMethods
                     : method == CountMethod::machine ? "machine"
                                                      : "closed-form"));
-    set_counts(outcome.document, row, counted, lower_bound);
     Bytes required = bytes_of(counted.sram_peak, byte_size(request.dtype));
+    // Without a given size: what holds for whoever runs in as many words as this row does.
+    set_counts(outcome.document, row, counted,
+               lower_bound(p, request.dtype, algorithm.pass, request.sram.value_or(required)));
     if (request.footprint == FootprintKind::kernel) {
       required = footprint(algorithm.program(), p, request.tile, request.dtype, request.footprint,
                            request.stages)
@@ -211,7 +215,9 @@ Outcome run_count(const Options& options) {
                                             "flops_useful",
                                             "exponentials",
                                             "rescales_at_most",
-                                            "sram_peak_elements"});
+                                            "sram_peak_elements",
+                                            "compulsory_bytes",
+                                            "segment_bound_bytes"});
   outcome.document.shown = {"algorithm",       "hbm_read_bytes",
                             "hbm_write_bytes", "ratio_to_lower_bound",
                             "sram_peak_bytes", "status"};

@@ -97,6 +97,8 @@ constexpr std::string_view kPublished[] = {
     "published",
     "verdict",
     "argument",
+    "compulsory_bytes",
+    "segment_bound_bytes",
 };
 
 bool ends_with(std::string_view text, std::string_view end) {
