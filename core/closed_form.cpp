@@ -31,9 +31,11 @@ constexpr std::array<NamedForm, 12> kForms{{
 }};
 
 const NamedForm& form_named(std::string_view algorithm) {
-  std::string names;
   for (const NamedForm& entry : kForms) {
     if (entry.algorithm == algorithm) return entry;
+  }
+  std::string names;
+  for (const NamedForm& entry : kForms) {
     names += (names.empty() ? "" : ", ") + std::string(entry.algorithm);
   }
   reject("algorithm", std::string(algorithm), "one of " + names);
@@ -51,7 +53,6 @@ IoCount nothing_counted(const NamedForm& named, NumberFormat dtype) {
 
 // Adds `heads` heads; each has the fast memory to itself.
 void add_heads(IoCount& total, Int128 heads, const HeadForm& form) {
-  if (heads == 0) return;
   for (std::size_t t = 0; t < total.tensors.size(); ++t) {
     total.tensors[t].read += heads * form.tensors[t].read;
     total.tensors[t].written += heads * form.tensors[t].written;
@@ -62,19 +63,42 @@ void add_heads(IoCount& total, Int128 heads, const HeadForm& form) {
   total.rescales_at_most += heads * form.rescales_at_most;
 }
 
+// Calls visit(heads, form) for each kind of head. Without cu_seqlens all sequences are alike.
+template <class Visit>
+void for_each_form(const NamedForm& named, const Problem& problem, const Tile& tile,
+                   const Visit& visit) {
+  const bool packed = !problem.cu_seqlens_q.empty();
+  const Index distinct = packed ? sequence_count(problem) : 1;
+  const Int128 alike = Int128{problem.num_heads_q} * (packed ? 1 : problem.batch);
+  if (alike == 0) return;
+  for (Index s = 0; s < distinct; ++s) {
+    visit(alike, named.form(schedule_for(problem, tile, sequence(problem, s))));
+  }
+}
+
 }  // namespace
 
 IoCount closed_form(std::string_view algorithm, const Problem& problem, const Tile& tile,
                     NumberFormat dtype) {
   const NamedForm& named = form_named(algorithm);
   IoCount total = nothing_counted(named, dtype);
-  // Without cu_seqlens all sequences are alike.
-  const bool packed = !problem.cu_seqlens_q.empty();
-  const Index distinct = packed ? sequence_count(problem) : 1;
-  const Int128 alike = Int128{problem.num_heads_q} * (packed ? 1 : problem.batch);
-  for (Index s = 0; s < distinct; ++s) {
-    add_heads(total, alike, named.form(schedule_for(problem, tile, sequence(problem, s))));
-  }
+  for_each_form(named, problem, tile,
+                [&](Int128 heads, const HeadForm& form) { add_heads(total, heads, form); });
+  return total;
+}
+
+ClosedTraffic closed_traffic(std::string_view algorithm, const Problem& problem, const Tile& tile,
+                             NumberFormat dtype) {
+  ClosedTraffic total;
+  const auto add = [&](Int128 heads, const HeadForm& form) {
+    for (const TensorForm& tensor : form.tensors) {
+      const Index bytes = element_bytes(tensor.width, dtype);
+      total.read += heads * bytes_of(tensor.read, bytes);
+      total.written += heads * bytes_of(tensor.written, bytes);
+    }
+    total.sram_peak = std::max(total.sram_peak, form.sram_peak);
+  };
+  for_each_form(form_named(algorithm), problem, tile, add);
   return total;
 }
 

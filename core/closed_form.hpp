@@ -17,4 +17,13 @@ namespace flashbound {
 IoCount closed_form(std::string_view algorithm, const Problem& problem, const Tile& tile,
                     NumberFormat dtype);
 
+// What a search over tiles needs of it: the same sums and residency without the tensors' names.
+struct ClosedTraffic {
+  Bytes read{};
+  Bytes written{};
+  Elements sram_peak{};
+};
+ClosedTraffic closed_traffic(std::string_view algorithm, const Problem& problem, const Tile& tile,
+                             NumberFormat dtype);
+
 }  // namespace flashbound

@@ -38,7 +38,10 @@ class BufferSizes {
     if (!tile.copied) return 1;
     Index most = 0;
     const auto loop = static_cast<std::size_t>(std::max(tile.copies.of, 0));
-    const LoopBlocks outer = loop_blocks(program_.loops[loop].range, schedule_, environment_);
+    LoopBlocks outer = loop_blocks(program_.loops[loop].range, schedule_, environment_);
+    const Mask& mask = schedule_.mask;
+    const bool masked = mask.window_left >= 0 || mask.window_right >= 0 || mask.blocks.present();
+    if (!masked) outer.run.end = std::min(outer.run.end, outer.run.begin + 1);  // all are alike
     for_each_block(outer, [&](Index block) {
       environment_[loop] = block;
       most = std::max(most, loop_blocks(tile.copies, schedule_, environment_).count());
@@ -107,16 +110,22 @@ Bytes total(const std::vector<FootprintBuffer>& buffers) {
   return sum;
 }
 
+// Buffers of the kernel that needs most.
+std::vector<FootprintBuffer> largest_buffers(const Program& program, BufferSizes& sizes,
+                                             NumberFormat dtype, Index stages, Charge charge) {
+  std::vector<FootprintBuffer> most;
+  for (const Statement& kernel : program.body) {
+    auto buffers = KernelBuffers{kernel, program, sizes, dtype, stages}.list(charge);
+    if (most.empty() || total(buffers) > total(most)) most = std::move(buffers);
+  }
+  return most;
+}
+
 Footprint head_footprint(const Program& program, const Schedule& schedule, NumberFormat dtype,
                          Index stages) {
   BufferSizes sizes(program, schedule);
   const auto largest = [&](Charge charge) {
-    std::vector<FootprintBuffer> most;
-    for (const Statement& kernel : program.body) {
-      auto buffers = KernelBuffers{kernel, program, sizes, dtype, stages}.list(charge);
-      if (most.empty() || total(buffers) > total(most)) most = std::move(buffers);
-    }
-    return most;
+    return largest_buffers(program, sizes, dtype, stages, charge);
   };
   Footprint result;
   const Elements peak = count_head(program, schedule, dtype).sram_peak;
@@ -145,6 +154,12 @@ Footprint footprint(const Program& program, const Problem& problem, const Tile& 
     if (s == 0 || required_bytes(one, kind) > required_bytes(most, kind)) most = std::move(one);
   }
   return most;
+}
+
+Bytes kernel_footprint(const Program& program, const Schedule& schedule, NumberFormat dtype,
+                       Index stages) {
+  BufferSizes sizes(program, schedule);
+  return total(largest_buffers(program, sizes, dtype, stages, Charge::stages));
 }
 
 Bytes required_bytes(const Footprint& footprint, FootprintKind kind) {

@@ -50,6 +50,10 @@ Footprint footprint(const Program& program, const Problem& problem, const Tile& 
                     NumberFormat dtype, FootprintKind kind = FootprintKind::uniform,
                     Index stages = 1);
 
+// Footprint::kernel_total() of one head of the schedule, without the steps that lead to it.
+Bytes kernel_footprint(const Program& program, const Schedule& schedule, NumberFormat dtype,
+                       Index stages);
+
 // "requires R bytes of fast memory (uniform), M available" when it does not fit, else nullopt.
 std::optional<std::string> infeasible_reason(Bytes required, Bytes available, FootprintKind kind);
 
