@@ -24,19 +24,25 @@ constexpr std::int32_t kNoLimit = std::numeric_limits<std::int32_t>::max() / 2;
 constexpr std::uint32_t kNobody = 0xffffffff;
 constexpr std::size_t kAhead = 12;  // reuses whose slots are fetched before they are looked for
 
-struct Reuse {
-  std::uint32_t start = 0;  // point at which the line was accessed before
-  std::uint32_t end = 0;    // point at which it is accessed again
+// An access that begins or ends an interval of the node, or does both.
+struct Point {
+  std::uint32_t start = kNobody;  // point at which the interval that ends here begins
   std::uint32_t access = 0;
+  std::int32_t room = -1;       // for intervals strictly across the point
+  std::int32_t gap = kNoLimit;  // least room between it and the next point
 };
 
 struct Node {
-  std::vector<Reuse> reuses{};           // by end; points are numbered within the node
-  std::vector<std::int32_t> at_point{};  // room at a point, for intervals strictly across it
-  std::vector<std::int32_t> at_gap{};    // least room between it and the next one
+  std::vector<Point> points{};
   std::uint32_t low = 0;
   std::uint32_t high = 0;
 };
+
+// What became of the intervals at a point.
+constexpr std::uint8_t kEndKept = 1;
+constexpr std::uint8_t kStartKept = 2;
+constexpr std::uint8_t kEndLeft = 4;
+constexpr std::uint8_t kStartLeft = 8;
 
 // A set of numbers below `size`, for its largest member at or below a given one.
 class SortedSet {
@@ -129,97 +135,106 @@ class FreeSlots {
   std::int32_t free_ = 0;
 };
 
-// Whether capacity `middle` keeps each reuse.
-std::vector<std::uint8_t> kept_at(const Node& node, std::uint32_t middle) {
+// Which intervals capacity `middle` keeps, by point.
+std::vector<std::uint8_t> fates_at(const Node& node, std::uint32_t middle) {
   const auto more = static_cast<std::int32_t>(middle - node.low);
-  const std::size_t points = node.at_point.size();
+  const std::size_t points = node.points.size();
   FreeSlots slots(points);
-  std::vector<std::uint8_t> kept(node.reuses.size(), 0);
-  std::size_t next = 0;
+  std::vector<std::uint8_t> fates(points, 0);
   for (std::uint32_t p = 0; p < points; ++p) {
-    if (next < kept.size() && node.reuses[next].end == p) {
-      if (slots.take(node.reuses[next].start)) {
-        kept[next] = 1;
-        slots.add(p, 1);
-      }
-      ++next;
-      if (next + kAhead < kept.size()) slots.prefetch(node.reuses[next + kAhead].start);
+    const Point& point = node.points[p];
+    if (p + kAhead < points && node.points[p + kAhead].start != kNobody) {
+      slots.prefetch(node.points[p + kAhead].start);
     }
-    slots.limit(p, node.at_point[p] + more);
+    if (point.start != kNobody) {
+      const bool kept = slots.take(point.start);
+      fates[p] = kept ? kEndKept : kEndLeft;
+      fates[point.start] |= kept ? kStartKept : kStartLeft;
+      if (kept) slots.add(p, 1);
+    }
+    slots.limit(p, point.room + more);
     // One interval starts at a point, so that at most one more spans the gap after it.
-    const std::int32_t after = std::min(node.at_gap[p], node.at_point[p] + 1) + more;
+    const std::int32_t after = std::min(point.gap, point.room + 1) + more;
     slots.limit(p, after);
     slots.add(p, after - slots.free());
   }
-  return kept;
+  return fates;
 }
 
-// Takes what was kept off the room that `middle` gives.
-void use_room(Node& node, const std::vector<std::uint8_t>& kept, std::uint32_t middle) {
+// A node in the making: points that are none of its own merge into the gap before them.
+class Part {
+ public:
+  explicit Part(std::size_t points) { node_.points.reserve(points); }
+
+  std::uint32_t add(Point point) {
+    node_.points.push_back(point);
+    return static_cast<std::uint32_t>(node_.points.size() - 1);
+  }
+  void merge(std::int32_t room, std::int32_t gap) {
+    if (node_.points.empty()) return;
+    std::int32_t& before = node_.points.back().gap;
+    before = std::min({before, room, gap});
+  }
+  Node node(std::uint32_t low, std::uint32_t high) && {
+    node_.low = low;
+    node_.high = high;
+    return std::move(node_);
+  }
+
+ private:
+  Node node_;
+};
+
+// The node of the intervals that were kept, with the same room, and that of the others, with what
+// the kept ones leave of the room at `middle`.
+std::pair<Node, Node> parts_of(const Node& node, const std::vector<std::uint8_t>& fates,
+                               std::uint32_t middle) {
   const auto more = static_cast<std::int32_t>(middle - node.low);
-  std::vector<std::int32_t> starts(node.at_point.size(), 0);
-  for (std::size_t r = 0; r < kept.size(); ++r) {
-    if (kept[r] != 0) ++starts[node.reuses[r].start];
-  }
-  std::int32_t across = 0;
-  std::size_t next = 0;
-  for (std::uint32_t p = 0; p < node.at_point.size(); ++p) {
-    if (next < kept.size() && node.reuses[next].end == p) across -= kept[next++];
-    node.at_point[p] += more - across;
-    across += starts[p];
-    if (node.at_gap[p] < kNoLimit) node.at_gap[p] += more - across;
-  }
-}
-
-// The node of the reuses that were kept, or of the others.
-Node part_of(const Node& node, const std::vector<std::uint8_t>& kept, std::uint8_t wanted) {
-  const auto size = static_cast<std::size_t>(std::count(kept.begin(), kept.end(), wanted));
-  Node part;
-  if (size == 0) return part;
-  part.reuses.reserve(size);
-  std::vector<std::uint32_t> number(node.at_point.size(), kNobody);
-  for (std::size_t r = 0; r < kept.size(); ++r) {
-    if (kept[r] != wanted) continue;
-    number[node.reuses[r].start] = number[node.reuses[r].end] = 0;
-    part.reuses.push_back(node.reuses[r]);
-  }
-  const std::size_t points = std::min(number.size(), 2 * size);
-  part.at_point.reserve(points);
-  part.at_gap.reserve(points);
-  for (std::size_t p = 0; p < number.size(); ++p) {
-    if (number[p] != kNobody) {
-      number[p] = static_cast<std::uint32_t>(part.at_point.size());
-      part.at_point.push_back(node.at_point[p]);
-      part.at_gap.push_back(node.at_gap[p]);
-    } else if (!part.at_gap.empty()) {
-      std::int32_t& gap = part.at_gap.back();
-      gap = std::min({gap, node.at_point[p], node.at_gap[p]});
+  const auto is = [](std::uint8_t mask) {
+    return [mask](std::uint8_t fate) { return (fate & mask) != 0; };
+  };
+  constexpr std::uint8_t kKept = kEndKept | kStartKept;
+  constexpr std::uint8_t kLeft = kEndLeft | kStartLeft;
+  Part smaller(static_cast<std::size_t>(std::count_if(fates.begin(), fates.end(), is(kKept))));
+  Part larger(static_cast<std::size_t>(std::count_if(fates.begin(), fates.end(), is(kLeft))));
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> number(fates.size());
+  std::int32_t across = 0;  // kept intervals over this place
+  for (std::size_t p = 0; p < fates.size(); ++p) {
+    Point point = node.points[p];
+    const std::uint8_t fate = fates[p];
+    if ((fate & kKept) == 0) {
+      smaller.merge(point.room, point.gap);
+    } else {
+      const std::uint32_t start = (fate & kEndKept) != 0 ? number[point.start].first : kNobody;
+      number[p].first = smaller.add({start, point.access, point.room, point.gap});
+    }
+    if ((fate & kEndKept) != 0) --across;
+    point.room += more - across;
+    if ((fate & kStartKept) != 0) ++across;
+    if (point.gap < kNoLimit) point.gap += more - across;
+    if ((fate & kLeft) == 0) {
+      larger.merge(point.room, point.gap);
+    } else {
+      point.start = (fate & kEndLeft) != 0 ? number[point.start].second : kNobody;
+      number[p].second = larger.add(point);
     }
   }
-  for (Reuse& reuse : part.reuses) {
-    reuse.start = number[reuse.start];
-    reuse.end = number[reuse.end];
-  }
-  return part;
+  return {std::move(smaller).node(node.low, middle), std::move(larger).node(middle, node.high)};
 }
 
 void solve(Node node, std::vector<std::uint32_t>& distances) {
-  if (node.reuses.empty()) return;
+  if (node.points.empty()) return;
   if (node.high - node.low == 1) {
-    for (const Reuse& reuse : node.reuses) distances[reuse.access] = node.high;
+    for (const Point& point : node.points) {
+      if (point.start != kNobody) distances[point.access] = node.high;
+    }
     return;
   }
   const std::uint32_t middle = node.low + (node.high - node.low) / 2;
-  const std::vector<std::uint8_t> kept = kept_at(node, middle);
-  Node smaller = part_of(node, kept, 1);
-  use_room(node, kept, middle);
-  Node larger = part_of(node, kept, 0);
-  smaller.low = node.low;
-  smaller.high = larger.low = middle;
-  larger.high = node.high;
+  auto parts = parts_of(node, fates_at(node, middle), middle);
   node = Node{};  // not held during what follows
-  solve(std::move(smaller), distances);
-  solve(std::move(larger), distances);
+  solve(std::move(parts.first), distances);
+  solve(std::move(parts.second), distances);
 }
 
 }  // namespace
@@ -227,18 +242,13 @@ void solve(Node node, std::vector<std::uint32_t>& distances) {
 std::vector<std::uint32_t> opt_distances_by_division(std::span<const std::uint32_t> units,
                                                      Index unit_count) {
   Node root;
+  root.points.reserve(units.size());
   std::vector<std::uint32_t> last(static_cast<std::size_t>(unit_count), kNobody);
   for (std::uint32_t t = 0; t < units.size(); ++t) {
-    std::uint32_t& before = last[units[t]];
-    if (before == kNobody) {
-      ++root.high;
-    } else {
-      root.reuses.push_back({before, t, t});
-    }
-    before = t;
+    const std::uint32_t before = std::exchange(last[units[t]], t);
+    if (before == kNobody) ++root.high;
+    root.points.push_back({.start = before, .access = t});
   }
-  root.at_point.assign(units.size(), -1);
-  root.at_gap.assign(units.size(), kNoLimit);
   std::vector<std::uint32_t> distances(units.size(), 0);
   solve(std::move(root), distances);
   return distances;
