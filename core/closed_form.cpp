@@ -15,7 +15,7 @@ struct NamedForm {
   HeadForm (*form)(const Schedule&);
 };
 
-constexpr std::array<NamedForm, 12> kForms{{
+constexpr std::array<NamedForm, 13> kForms{{
     {"standard", standard_form},
     {"standard-tiled", standard_tiled_form},
     {"rabe-staats", rabe_staats_form},
@@ -25,6 +25,7 @@ constexpr std::array<NamedForm, 12> kForms{{
     {"flash2", flash2_form},
     {"split-kv", split_kv_form},
     {"small-cache", small_cache_form},
+    {"small-cache-spill-both", small_cache_spill_both_form},
     {"standard-backward", standard_backward_form},
     {"flash1-backward", flash1_backward_form},
     {"flash2-backward", flash2_backward_form},

@@ -18,6 +18,7 @@ Program flash1_skip_first_read_program();
 Program flash2_program();
 Program split_kv_program();
 Program small_cache_program();
+Program small_cache_spill_both_program();
 Program standard_backward_program();
 Program flash1_backward_program();
 Program flash2_backward_program();

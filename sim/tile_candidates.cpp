@@ -31,6 +31,7 @@ constexpr std::array kSensitivities{
     Sensitivity{"flash2", Matters::block_q},
     Sensitivity{"split-kv", Matters::block_q},
     Sensitivity{"small-cache", Matters::both},
+    Sensitivity{"small-cache-spill-both", Matters::both},
     Sensitivity{"standard-backward", Matters::nothing, false},
     Sensitivity{"flash1-backward", Matters::block_kv},
     Sensitivity{"flash2-backward", Matters::block_kv},

@@ -37,6 +37,7 @@ HeadForm flash1_skip_first_read_form(const Schedule& schedule);
 HeadForm flash2_form(const Schedule& schedule);
 HeadForm split_kv_form(const Schedule& schedule);
 HeadForm small_cache_form(const Schedule& schedule);
+HeadForm small_cache_spill_both_form(const Schedule& schedule);
 HeadForm standard_backward_form(const Schedule& schedule);
 HeadForm flash1_backward_form(const Schedule& schedule);
 HeadForm flash2_backward_form(const Schedule& schedule);

@@ -8,7 +8,7 @@
 namespace flashbound {
 namespace {
 
-constexpr std::array<Algorithm, 12> kAlgorithms{{
+constexpr std::array<Algorithm, 13> kAlgorithms{{
     {"standard", "scores, softmax and product as three kernels, each operand streamed once",
      "Dao et al. 2022 (arXiv 2205.14135), Algorithm 0", standard_program},
     {"standard-tiled", "the three kernels with products and softmax in blocks",
@@ -28,6 +28,9 @@ constexpr std::array<Algorithm, 12> kAlgorithms{{
      "Dao, Haziza, Massa & Sizov 2023, Flash-Decoding", split_kv_program},
     {"small-cache", "for M < d^2: blocked products, each score spilled once",
      "Saha & Ye 2024 (arXiv 2402.07443)", small_cache_program},
+    {"small-cache-spill-both", "for M < d^2: small-cache that spills probabilities as well",
+     "Saha & Ye 2024 (arXiv 2402.07443), tiled products around a softmax",
+     small_cache_spill_both_program},
     {"standard-backward", "backward: gradients from a kept P, each operand streamed once",
      "Dao et al. 2022 (arXiv 2205.14135), Algorithm 3", standard_backward_program, Pass::backward},
     {"flash1-backward", "backward: keys outer; P recomputed, dQ travels at every step",

@@ -266,12 +266,13 @@ TEST_SUITE("core.closed_form") {
   }
 
   TEST_CASE("an algorithm that does not exist is rejected by name") {
-    CHECK_THROWS_WITH_AS(fp16_count("flash9", square(8, 8), blocks(4, 4)),
-                         "algorithm = flash9: must be one of standard, standard-tiled, "
-                         "rabe-staats, flash1, flash1-charged-start, flash1-skip-first-read, "
-                         "flash2, split-kv, small-cache, standard-backward, "
-                         "flash1-backward, flash2-backward",
-                         ConfigError);
+    CHECK_THROWS_WITH_AS(
+        fp16_count("flash9", square(8, 8), blocks(4, 4)),
+        "algorithm = flash9: must be one of standard, standard-tiled, "
+        "rabe-staats, flash1, flash1-charged-start, flash1-skip-first-read, "
+        "flash2, split-kv, small-cache, small-cache-spill-both, standard-backward, "
+        "flash1-backward, flash2-backward",
+        ConfigError);
   }
 }
 

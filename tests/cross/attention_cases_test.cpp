@@ -60,6 +60,9 @@ TEST_SUITE("cross.attention_cases") {
   TEST_CASE("flash2 gives the right value of every failure case") { check("flash2"); }
   TEST_CASE("split-kv gives the right value of every failure case") { check("split-kv"); }
   TEST_CASE("small-cache gives the right value of every failure case") { check("small-cache"); }
+  TEST_CASE("small-cache-spill-both gives the right value of every failure case") {
+    check("small-cache-spill-both");
+  }
   TEST_CASE("every algorithm has its test above") { CHECK(algorithms(Pass::forward).size() == 9); }
 }
 
