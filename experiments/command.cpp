@@ -45,6 +45,8 @@ Outcome dispatch(const Options& options) {
     case kAttend: return run_attend(options);
     case kNumerics: return run_numerics(options);
     case kList: return run_list(options);
+    case kTile: return run_tile(options);
+    case kEnvelope: return run_envelope(options);
   }
   throw ConfigError("unknown verb");
 }

@@ -42,6 +42,9 @@ Outcome run_verify_verb(const Options& options);
 Outcome run_attend(const Options& options);
 Outcome run_numerics(const Options& options);
 Outcome run_list(const Options& options);
+Outcome run_tile(const Options& options);
+Outcome run_envelope(const Options& options);
+Outcome run_curve(const Options& options);
 
 // --threads, 0 meaning all that the machine has.
 Index threads_of(const Options& options);

@@ -1,10 +1,10 @@
 #include "experiments/count_request.hpp"
 
 #include "core/errors.hpp"
+#include "experiments/model_options.hpp"
 #include "experiments/problem_options.hpp"
 #include "experiments/results.hpp"
 
-#include <span>
 #include <string>
 
 namespace flashbound {
@@ -26,42 +26,13 @@ CountRequest count_request(const Options& options) {
   CountRequest request;
   request.problem = problem_of(options, std::nullopt, Emptiness::rejected);
   request.tile = tile_of(options);
-  const std::string dtype = options.text("dtype");
-  const auto format = number_format_named(dtype);
-  if (!format) {
-    std::string names;
-    for (const NumberFormatFacts& entry : kNumberFormats) {
-      names += (names.empty() ? "" : ", ") + std::string(entry.name);
-    }
-    reject("dtype", dtype, "one of " + names);
-  }
-  request.dtype = *format;
-  if (options.text("boundary") != "hbm") reject("boundary", options.text("boundary"), "hbm");
-  const std::string footprint = options.text("footprint");
-  if (footprint != "uniform" && footprint != "kernel") {
-    reject("footprint", footprint, "uniform or kernel");
-  }
-  if (footprint == "kernel") request.footprint = FootprintKind::kernel;
-  constexpr Index kStagesMax = 64;
-  request.stages = options.integer("stages", 1, kStagesMax);
-  if (request.stages != 1 && footprint == "uniform") {
-    reject("stages", std::to_string(request.stages), "1 with footprint = uniform");
-  }
-  if (options.given("sram")) {
-    request.sram = options.bytes("sram");
-    if (request.sram->value() < 1) reject("sram", options.text("sram"), "at least 1 byte");
-  }
-  const std::string algorithm = options.text("algorithm");
-  const auto add_all = [&](std::span<const Algorithm> all) {
-    for (const Algorithm& one : all) request.algorithms.push_back(&one);
-  };
-  if (algorithm == "all") {
-    add_all(algorithms());
-  } else if (algorithm == "forward" || algorithm == "backward") {
-    add_all(algorithms(algorithm == "forward" ? Pass::forward : Pass::backward));
-  } else {
-    request.algorithms.push_back(&algorithm_named(algorithm));
-  }
+  request.dtype = dtype_of(options);
+  require_hbm_boundary(options);
+  const FootprintChoice footprint = footprint_of(options);
+  request.footprint = footprint.kind;
+  request.stages = footprint.stages;
+  if (options.given("sram")) request.sram = sram_of(options);
+  request.algorithms = algorithms_of(options);
   const std::string method = options.text("method");
   if (method != "both" && method != "closed-form" && method != "machine") {
     reject("method", method, "both, closed-form or machine");

@@ -11,7 +11,7 @@ constexpr std::string_view kStyle =
     "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:75em;padding:0 1em;"
     "color:#1b1f24;background:#fff}"
     "h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}"
-    ".scroll{overflow-x:auto}"
+    ".scroll{overflow-x:auto}figure{margin:1em 0}"
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
     "th,td{padding:.3em .8em;border-bottom:1px solid #d8dee4;text-align:left;white-space:nowrap}"
     "th{border-bottom:2px solid #8c959f}td.number,th.number{text-align:right}"
@@ -19,6 +19,19 @@ constexpr std::string_view kStyle =
     "tr.bad td{background:#ffebe9}tr.bad td.status{color:#a40e26;font-weight:600}"
     "pre{background:#f6f8fa;padding:1em;white-space:pre-wrap;overflow-wrap:anywhere}"
     "dt{font-weight:600}dd{margin:0 0 .4em 1.5em}";
+
+std::string_view alignment(const Column& column) {
+  return column.unit.empty() ? "" : " class=\"number\"";
+}
+
+// A row whose status is neither good nor bad (infeasible, say) keeps plain colours.
+std::string_view row_class(std::string_view status) {
+  if (status == "pass" || status == "ok") return " class=\"good\"";
+  if (status == "fail" || status == "mismatch") return " class=\"bad\"";
+  return "";
+}
+
+}  // namespace
 
 std::string escaped(std::string_view text) {
   std::string result;
@@ -35,19 +48,6 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-std::string_view alignment(const Column& column) {
-  return column.unit.empty() ? "" : " class=\"number\"";
-}
-
-// A row whose status is neither good nor bad (infeasible, say) keeps plain colours.
-std::string_view row_class(std::string_view status) {
-  if (status == "pass" || status == "ok") return " class=\"good\"";
-  if (status == "fail" || status == "mismatch") return " class=\"bad\"";
-  return "";
-}
-
-}  // namespace
-
 void write_html(std::ostream& out, const std::string& title, const Document& document,
                 const std::string& manifest_json) {
   const std::vector<std::size_t> shown = shown_columns(document);
@@ -56,6 +56,7 @@ void write_html(std::ostream& out, const std::string& title, const Document& doc
       << "</title><style>" << kStyle << "</style></head><body>\n<h1>" << escaped(title)
       << "</h1>\n";
   if (!document.footer.empty()) out << "<p>" << escaped(document.footer) << "</p>\n";
+  if (!document.figure_svg.empty()) out << "<figure>" << document.figure_svg << "</figure>\n";
   out << "<div class=\"scroll\"><table><thead><tr>";
   for (const std::size_t c : shown) {
     const Column& column = *document.columns[c];

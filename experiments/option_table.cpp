@@ -5,7 +5,7 @@
 namespace flashbound {
 namespace {
 
-constexpr std::array<VerbText, 5> kVerbs{{
+constexpr std::array<VerbText, 8> kVerbs{{
     {kVerify, "verify",
      "Cross-checks every part that this machine can run, on published shapes and on real input.",
      "verify [options]",
@@ -16,6 +16,22 @@ constexpr std::array<VerbText, 5> kVerbs{{
      "count --seqlen N [options]",
      "flashbound count --seqlen 4096 --num-heads 32 --head-dim 128 --mask causal --sram 192KiB\n"
      "flashbound count --algorithm flash2 --seqlen-q 1 --seqlen-kv 8192 --format json"},
+    {kTile, "tile",
+     "Finds the tile of each algorithm that moves least in a fast memory of a given size.",
+     "tile --seqlen N --sram SIZE [options]",
+     "flashbound tile --seqlen 8192 --head-dim 128 --sram 192KiB\n"
+     "flashbound tile --seqlen 4096 --sram 228KiB --footprint kernel --algorithm flash2"},
+    {kEnvelope, "envelope",
+     "Finds the least that any tile of any algorithm moves, for every size of fast memory.",
+     "envelope --seqlen N [options]",
+     "flashbound envelope --seqlen 16384 --head-dim 128 --report envelope.html\n"
+     "flashbound envelope --seqlen 4096 --algorithm flash1,flash2 --points all --format csv"},
+    {kCurve, "curve",
+     "Draws HBM bytes against the size of a fast memory for one algorithm, all sizes in one pass.",
+     "curve --algorithm NAME --seqlen N [options]",
+     "flashbound curve --algorithm flash2 --seqlen 4096 --policy lru --report curve.html\n"
+     "flashbound curve --algorithm flash2 --seqlen 2048 --policy plru --ways 16 --cache "
+     "256KiB,1MiB"},
     {kAttend, "attend",
      "Computes attention on .npy inputs of shape (batch, heads, seqlen, head_dim).",
      "attend --q FILE --k FILE --v FILE --o FILE [options]",
@@ -33,8 +49,9 @@ constexpr std::array<VerbText, 5> kVerbs{{
      "flashbound list --format json"},
 }};
 
-constexpr unsigned kModels = kCount | kAttend | kNumerics;  // verbs that take a problem
-constexpr unsigned kAll = kVerify | kCount | kAttend | kList | kNumerics;
+constexpr unsigned kStairs = kTile | kEnvelope | kCurve;  // least bytes by size of fast memory
+constexpr unsigned kModels = kCount | kAttend | kNumerics | kStairs;  // verbs that take a problem
+constexpr unsigned kAll = kVerify | kCount | kAttend | kList | kNumerics | kStairs;
 
 constexpr std::string_view kProblem = "Problem";
 constexpr std::string_view kArithmetic = "Arithmetic";
@@ -45,6 +62,9 @@ constexpr std::string_view kRun = "Run and output";
 constexpr auto kOptions = std::to_array<OptionText>({
     {"algorithm", "NAME", "forward", "algorithm to count, or forward, backward, all (see list)",
      kCount, kProblem},
+    {"algorithm", "NAME", "forward",
+     "algorithms of one pass: names, forward or backward (see list)", kTile | kEnvelope, kProblem},
+    {"algorithm", "NAME", "flash2", "algorithm (see list)", kCurve, kProblem},
     {"problem", "NAME", "all", "one of verify's problems, or all (see list)", kVerify, kProblem},
     {"batch", "N", "1", "sequences in the batch, 1 to 2^24", kModels, kProblem, kNumerics},
     {"num-heads", "N", "1", "query and key/value heads, 1 to 65536", kModels, kProblem, kNumerics},
@@ -90,14 +110,17 @@ constexpr auto kOptions = std::to_array<OptionText>({
      kSchedule, kNumerics},
     {"num-splits", "N", "1", "split-kv's parts of the keys", kCount | kNumerics, kSchedule,
      kNumerics},
-    {"dtype", "FORMAT", "fp16", "width of an element (see list)", kCount, kSchedule},
+    {"dtype", "FORMAT", "fp16", "width of an element (see list)", kCount | kStairs, kSchedule},
     {"sram", "SIZE", "", "fast memory, e.g. 192KiB, 20MB; what exceeds it is infeasible", kCount,
      kSchedule},
-    {"boundary", "NAME", "hbm", "between which memories: hbm = HBM and one fast memory", kCount,
+    {"sram", "SIZE", "", "size of the fast memory, e.g. 192KiB, 20MB", kTile, kSchedule},
+    {"boundary", "NAME", "hbm", "between which memories: hbm = HBM and one fast memory",
+     kCount | kStairs, kSchedule},
+    {"footprint", "KIND", "uniform", "uniform (words of dtype) or kernel (its buffers)",
+     kCount | kStairs, kSchedule},
+    {"stages", "N", "1", "buffers for operands in flight (kernel footprint)", kCount | kStairs,
      kSchedule},
-    {"footprint", "KIND", "uniform", "uniform (words of dtype) or kernel (its buffers)", kCount,
-     kSchedule},
-    {"stages", "N", "1", "buffers for operands in flight (kernel footprint)", kCount, kSchedule},
+    {"points", "N", "64", "rows, spread evenly in log M, or all", kEnvelope | kCurve, kSchedule},
     {"method", "KIND", "both", "both, closed-form or machine", kCount, kSchedule},
     {"q", "FILE", "", "queries, .npy (batch, num_heads_q, seqlen_q, head_dim)", kAttend | kNumerics,
      kFiles},
@@ -121,9 +144,10 @@ constexpr auto kOptions = std::to_array<OptionText>({
      "of the kernel exact: what is in doubt there stays undecided", kAttend, kRun},
     {"seed", "N", "1", "of random inputs, 0 to 2^63-1", kVerify, kRun},
     {"threads", "N", "0", "threads, 1 to 1024; 0 = as many as the machine has",
-     kVerify | kAttend | kNumerics, kRun},
+     kVerify | kAttend | kNumerics | kStairs, kRun},
     {"format", "KIND", "table", "table, csv, json or jsonl", kAll, kRun},
     {"output", "FILE", "-", "results go there; - = standard output", kAll, kRun},
+    {"plot", "FILE", "", "the chart as SVG", kEnvelope | kCurve, kFiles},
     {"report", "FILE", "", "the table as a self-contained HTML page", kAll, kRun},
     {"force", "", "", "replace output files that exist", kAll, kRun},
     {"config", "FILE", "", "options as key = value lines; the command line wins", kAll, kRun},

@@ -13,6 +13,9 @@ inline constexpr unsigned kCount = 2;
 inline constexpr unsigned kAttend = 4;
 inline constexpr unsigned kList = 8;
 inline constexpr unsigned kNumerics = 16;
+inline constexpr unsigned kCurve = 32;
+inline constexpr unsigned kEnvelope = 64;
+inline constexpr unsigned kTile = 128;
 
 struct VerbText {
   unsigned verb;

@@ -39,7 +39,7 @@ void require_distinct_paths(const Options& options) {
     if (!taken.insert(file_of(path)).second) reject(option, path, "a file of its own");
   };
   for (const char* option : {"o", "lse-out", "grad-q", "grad-k", "grad-v", "record-out",
-                             "program-out", "report", "output"}) {
+                             "program-out", "plot", "report", "output"}) {
     if (!options.given(option)) continue;
     const std::string path = options.text(option);
     if (std::string(option) == "output" && path == "-") continue;

@@ -34,6 +34,7 @@ struct Document {
   std::vector<Row> rows;
   std::vector<std::string_view> shown;  // columns of the table, in its order; empty: all
   std::string footer = {};              // last line of the table
+  std::string figure_svg = {};          // above the table of a page; see plot_svg.hpp
   std::string verbatim = {};  // where it is not empty, the table and CSV are this text instead
 };
 
