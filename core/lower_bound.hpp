@@ -13,17 +13,19 @@ namespace flashbound {
 struct LowerBound {
   CompulsoryBound compulsory{};
   SegmentBound segment{};
+  ProductBound product{};
 
   Bytes read_bytes() const { return std::max(compulsory.read_bytes(), segment.read); }
   Bytes write_bytes() const { return compulsory.write_bytes(); }
-  Bytes bytes() const { return read_bytes() + write_bytes(); }
+  Bytes bytes() const { return std::max(read_bytes() + write_bytes(), product.moved); }
 };
 
 // For algorithms of the class `values`, as every program here is, with one fast memory.
 inline LowerBound lower_bound(const Problem& problem, NumberFormat dtype, Pass pass,
                               Bytes fast_memory) {
   return {compulsory_bound(problem, dtype, pass),
-          segment_bound(problem, dtype, fast_memory, ComputationClass::values, pass)};
+          segment_bound(problem, dtype, fast_memory, ComputationClass::values, pass),
+          product_bound(problem, dtype, fast_memory, pass)};
 }
 
 }  // namespace flashbound

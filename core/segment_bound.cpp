@@ -3,12 +3,14 @@
 #include "core/bounds.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
 namespace flashbound {
 namespace {
 
+constexpr Int128 kProductWordsMax = Int128{1} << 40;  // three times which, cubed, fits
 constexpr Int128 kWordsMax = Int128{1} << 58;  // whose square times a head_dim fits in 128 bits
 
 // Columns of what scores contract, and of what weights multiply.
@@ -26,6 +28,14 @@ std::vector<Int128> lengths(Int128 memory, Int128 meeting) {
     }
   }
   return tried;
+}
+
+// The least root with root^2 >= square, where 0 <= square < 2^126.
+Int128 root_rounded_up(Int128 square) {
+  auto root = static_cast<Int128>(std::sqrt(static_cast<long double>(square)));
+  while (root * root >= square && root > 0) --root;
+  while (root * root < square) ++root;
+  return root;
 }
 
 }  // namespace
@@ -63,6 +73,34 @@ SegmentBound segment_bound(const Problem& problem, NumberFormat dtype, Bytes fas
     const Int128 reads = checked_add(checked_mul(segments - fast_memories, length), 1);
     const Bytes read(checked_mul(reads, word));
     if (read > best.read) best = {computation, read, Bytes(length * word)};
+  }
+  return best;
+}
+
+Int128 segment_products(Index contracted, Int128 memory, Int128 moves) {
+  const Int128 words = 2 * memory + moves;
+  const Int128 cube = words * words * words;
+  const Int128 carried = root_rounded_up((cube + 26) / 27);
+  const Int128 begun = (memory + moves) * (memory + moves) / (Int128{4} * contracted) + 1;
+  return carried + begun;
+}
+
+ProductBound product_bound(const Problem& problem, NumberFormat dtype, Bytes fast_memory, Pass pass,
+                           Index fast_memories) {
+  const Index word = byte_size(dtype);
+  const Index contracted = widths(problem.head_dim, problem.head_dim_v, pass).first;
+  const Int128 work = checked_mul(visible_pairs(problem).value(), contracted);
+  const Int128 memory = fast_memory.value() / word;
+  ProductBound best;
+  if (memory > kProductWordsMax || work == 0) return best;
+  for (const Index eighths : {1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 40}) {
+    const Int128 moves = memory * eighths / 8;
+    if (moves < 1 || moves > kProductWordsMax) continue;
+    const Int128 segments = (work - 1) / segment_products(contracted, memory, moves) + 1;
+    if (segments <= fast_memories) continue;
+    const Int128 moved = checked_add(checked_mul(segments - fast_memories, moves), 1);
+    const Bytes bytes(checked_mul(moved, word));
+    if (bytes > best.moved) best = {bytes, Bytes(moves * word)};
   }
   return best;
 }

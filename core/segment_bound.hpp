@@ -50,4 +50,23 @@ SegmentBound segment_bound(const Problem& problem, NumberFormat dtype, Bytes fas
                            ComputationClass computation, Pass pass = Pass::forward,
                            Index fast_memories = 1);
 
+// The same argument for the single products of scores, after Loomis and Whitney 1949: what counts
+// when M is less than d^2, and whole rows do not fit. A segment now has X moves, reads and writes.
+// With a words of Q and b of K it forms at most sqrt(a b c) products of the c pairs whose partial
+// sums are carried into it or out of it, and a b / d of pairs that it begins and finishes, which
+// need whole rows. a, b and carried words together are at most 2 M + X, so that it forms at most
+//   ((2 M + X) / 3)^1.5 + (M + X)^2 / (4 d)
+// of the N^2 d products there are: moves >= sqrt(2) N^2 d / sqrt(M) - 4 M for M much less than d^2,
+// with X = 4 M. For algorithms of the class `scores`.
+struct ProductBound {
+  Bytes moved{};  // at least so many are read and written, over all fast memories; 0: nothing said
+  Bytes segment{};  // X of the segments that show it
+};
+
+// The most products of that many words a segment of `moves` words moved forms; both <= 2^40.
+Int128 segment_products(Index contracted, Int128 memory, Int128 moves);
+
+ProductBound product_bound(const Problem& problem, NumberFormat dtype, Bytes fast_memory,
+                           Pass pass = Pass::forward, Index fast_memories = 1);
+
 }  // namespace flashbound

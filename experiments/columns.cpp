@@ -100,6 +100,8 @@ constexpr auto kColumns = std::to_array<Column>({
     {"segment_bound_bytes", "bytes",
      "that must be read in that fast memory, by segments (core/segment_bound.hpp); 0: says "
      "nothing"},
+    {"product_bound_bytes", "bytes",
+     "that must be read and written there, by products of scores (same page); 0: says nothing"},
 });
 
 }  // namespace

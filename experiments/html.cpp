@@ -11,7 +11,7 @@ constexpr std::string_view kStyle =
     "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:75em;padding:0 1em;"
     "color:#1b1f24;background:#fff}"
     "h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}"
-    ".scroll{overflow-x:auto}figure{margin:1em 0}"
+    ".scroll{overflow-x:auto}figure{margin:1em 0}p{white-space:pre-line}"
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
     "th,td{padding:.3em .8em;border-bottom:1px solid #d8dee4;text-align:left;white-space:nowrap}"
     "th{border-bottom:2px solid #8c959f}td.number,th.number{text-align:right}"

@@ -32,6 +32,7 @@ Row common_row(const Document& document, const StairRequest& request, Bytes sram
   set(document, row, "lower_bound_bytes", bound.bytes().value());
   set(document, row, "compulsory_bytes", bound.compulsory.bytes().value());
   set(document, row, "segment_bound_bytes", bound.segment.read.value());
+  set(document, row, "product_bound_bytes", bound.product.moved.value());
   return row;
 }
 
@@ -74,7 +75,8 @@ Document stair_document() {
                                              "footprint",
                                              "method",
                                              "compulsory_bytes",
-                                             "segment_bound_bytes"});
+                                             "segment_bound_bytes",
+                                             "product_bound_bytes"});
   document.shown = {"algorithm", "sram_bytes",           "block_q", "block_kv",
                     "hbm_bytes", "ratio_to_lower_bound", "status"};
   return document;

@@ -75,6 +75,7 @@ void set_counts(const Document& document, Row& row, const IoCount& count,
   integer("lower_bound_bytes", lower_bound.bytes().value());
   integer("compulsory_bytes", lower_bound.compulsory.bytes().value());
   integer("segment_bound_bytes", lower_bound.segment.read.value());
+  integer("product_bound_bytes", lower_bound.product.moved.value());
   if (lower_bound.bytes().value() > 0) {
     set(document, row, "ratio_to_lower_bound", ratio(moved, lower_bound.bytes()));
   }
@@ -217,7 +218,8 @@ Outcome run_count(const Options& options) {
                                             "rescales_at_most",
                                             "sram_peak_elements",
                                             "compulsory_bytes",
-                                            "segment_bound_bytes"});
+                                            "segment_bound_bytes",
+                                            "product_bound_bytes"});
   outcome.document.shown = {"algorithm",       "hbm_read_bytes",
                             "hbm_write_bytes", "ratio_to_lower_bound",
                             "sram_peak_bytes", "status"};

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <string>
 
 namespace flashbound {
@@ -108,6 +109,7 @@ TEST_SUITE("core.segment_bound") {
         const SegmentBound scores =
             segment_bound(random.problem, dtype, memory, ComputationClass::scores, algorithm.pass);
         CHECK(hbm_read_bytes(count) >= scores.read);
+        CHECK(hbm_bytes(count) >= bound.bytes());
       }
     }
   }
@@ -127,6 +129,7 @@ TEST_SUITE("core.segment_bound") {
                 lower_bound(problem, NumberFormat::fp16, algorithm.pass, memory);
             telling += bound.segment.read > bound.compulsory.read_bytes() ? 1 : 0;
             CHECK(hbm_read_bytes(count) >= bound.read_bytes());
+            CHECK(hbm_bytes(count) >= bound.bytes());
           }
         }
       }
@@ -159,6 +162,40 @@ TEST_SUITE("core.segment_bound") {
       const LowerBound bound = lower_bound(problem, NumberFormat::fp16, Pass::forward, memory);
       CHECK(ratio(hbm_read_bytes(count), bound.segment.read) > 1.9);
       CHECK(ratio(hbm_read_bytes(count), bound.segment.read) < 2.2);
+    }
+  }
+
+  TEST_CASE("in a memory much smaller than d squared products bound more than pairs") {
+    const Problem problem = square(1 << 12, 512);
+    const Int128 memory = 256;  // words; 16 rows and columns of 512
+    const double formula = std::sqrt(2.0) * 0x1p24 * 512 / 16;
+    const LowerBound bound =
+        lower_bound(problem, NumberFormat::fp16, Pass::forward, Bytes(2 * memory));
+    CHECK(bound.product.moved > bound.segment.read);
+    const double words = static_cast<double>(bound.product.moved.value()) / 2;
+    CHECK(words <= formula);
+    // Pairs begun and finished in a segment of 4 M moves: (5 M)^2 / (4 d) against (2 M)^1.5.
+    const double begun = 25.0 * 256 * 256 / (4 * 512) / std::pow(512.0, 1.5);
+    CHECK(words >= (formula / (1 + begun) - 4 * 256) * 0.999);
+    // The best tile of small-cache moves about 4 N^2 d / sqrt(M) + N^2.
+    const IoCount count =
+        closed_form("small-cache", problem, {.block_q = 13, .block_kv = 13}, NumberFormat::fp16);
+    REQUIRE(count.sram_peak <= Elements(memory));
+    CHECK(hbm_bytes(count) >= bound.bytes());
+    CHECK(ratio(hbm_bytes(count), bound.bytes()) < 4);
+  }
+
+  TEST_CASE("a segment forms at least what a matrix product by blocks forms in it") {
+    // t rows of Q and K against t^2 carried sums, a column at a time: t^2 + 2 t words hold them,
+    // and m columns take 2 t m reads and form t^2 m products.
+    for (const Int128 t : {1, 2, 5, 20, 100}) {
+      for (const Int128 columns : {1, 3, 50, 500}) {
+        CHECK(segment_products(1000000, t * t + 2 * t, 2 * t * columns) >= t * t * columns);
+      }
+    }
+    // Whole rows: y of Q and y of K in d columns.
+    for (const Int128 y : {1, 4, 32}) {
+      CHECK(segment_products(16, y * 16, y * 16) >= y * y * 16);
     }
   }
 

@@ -99,6 +99,7 @@ constexpr std::string_view kPublished[] = {
     "argument",
     "compulsory_bytes",
     "segment_bound_bytes",
+    "product_bound_bytes",
 };
 
 bool ends_with(std::string_view text, std::string_view end) {
