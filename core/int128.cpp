@@ -5,7 +5,7 @@
 namespace flashbound {
 
 std::string to_decimal(Int128 value) {
-  if (value == 0) return "0";
+  if (value == static_cast<Index>(value)) return std::to_string(static_cast<Index>(value));
   const bool negative = value < 0;
   std::string digits;
   // Peel digits off the signed value: the most negative one has no positive counterpart.

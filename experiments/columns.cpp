@@ -102,6 +102,7 @@ constexpr auto kColumns = std::to_array<Column>({
      "nothing"},
     {"product_bound_bytes", "bytes",
      "that must be read and written there, by products of scores (same page); 0: says nothing"},
+    {"point", "1", "number of a sweep's point, from 0"},
 });
 
 }  // namespace

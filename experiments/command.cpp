@@ -47,6 +47,8 @@ Outcome dispatch(const Options& options) {
     case kList: return run_list(options);
     case kTile: return run_tile(options);
     case kEnvelope: return run_envelope(options);
+    case kSweep: return run_sweep(options);
+    case kMerge: return run_merge(options);
   }
   throw ConfigError("unknown verb");
 }
@@ -71,12 +73,17 @@ int run_verb(const VerbText& verb, std::span<const std::string> words, std::ostr
   const Overwrite overwrite = options.flag("force") ? Overwrite::yes : Overwrite::no;
   // Opened before the work: an unwritable place must not cost it.
   require_distinct_paths(options);
-  const bool to_file = path != "-";
+  // A sweep appends to its file and a merge streams into it; both rename or lock it themselves.
+  const bool own_file = (verb.verb & (kSweep | kMerge)) != 0;
+  const bool to_file = path != "-" && !own_file;
   std::unique_ptr<AtomicFile> file;
   std::unique_ptr<AtomicFile> manifest_file;
   if (to_file) file = std::make_unique<AtomicFile>(path, overwrite);
   if (to_file && format != Format::json && !file->in_place()) {
     manifest_file = std::make_unique<AtomicFile>(path + ".manifest.json", overwrite);
+  }
+  if (own_file && path != "-") {
+    manifest_file = std::make_unique<AtomicFile>(path + ".manifest.json", Overwrite::yes);
   }
   std::unique_ptr<AtomicFile> report;
   if (options.given("report")) {
@@ -102,7 +109,7 @@ int run_verb(const VerbText& verb, std::span<const std::string> words, std::ostr
     if (*one) files.push_back(std::move(*one));
   }
   for (const auto& one : files) one->finish();
-  if (!to_file) {
+  if (!to_file && !outcome.written_elsewhere) {
     write(out, outcome.document, format, manifest);
     flush(out, "standard output");
   }

@@ -34,6 +34,7 @@ struct Outcome {
   std::vector<std::unique_ptr<AtomicFile>> files;  // written, committed with the results
   int exit_code = 0;
   Index threads = 1;
+  bool written_elsewhere = false;  // the verb has written its rows itself: none are printed
 };
 
 // The verbs. Each throws ConfigError (exit code 2) or IoError (3).
@@ -45,6 +46,14 @@ Outcome run_list(const Options& options);
 Outcome run_tile(const Options& options);
 Outcome run_envelope(const Options& options);
 Outcome run_curve(const Options& options);
+Outcome run_sweep(const Options& options);
+Outcome run_merge(const Options& options);
+
+// The rows of one call of count and of tile, for their verbs and for sweep. append_counts says
+// whether all methods agreed.
+Document count_document();
+bool append_counts(const Options& options, Document& document);
+void append_tiles(const Options& options, Document& document);
 
 // --threads, 0 meaning all that the machine has.
 Index threads_of(const Options& options);

@@ -5,7 +5,7 @@
 namespace flashbound {
 namespace {
 
-constexpr std::array<VerbText, 8> kVerbs{{
+constexpr std::array<VerbText, 10> kVerbs{{
     {kVerify, "verify",
      "Cross-checks every part that this machine can run, on published shapes and on real input.",
      "verify [options]",
@@ -32,6 +32,16 @@ constexpr std::array<VerbText, 8> kVerbs{{
      "flashbound curve --algorithm flash2 --seqlen 4096 --policy lru --report curve.html\n"
      "flashbound curve --algorithm flash2 --seqlen 2048 --policy plru --ways 16 --cache "
      "256KiB,1MiB"},
+    {kSweep, "sweep",
+     "Runs count or tile at every combination of lists of options, in shards that can be resumed.",
+     "sweep --of VERB --seqlen N,... [options of VERB]",
+     "flashbound sweep --of count --seqlen 1024:65536:x2 --block-q 64,128 --method closed-form\n"
+     "flashbound sweep --of tile --seqlen 8192 --sram 32KiB:1MiB:x2 --shard 2/8 --output 2.jsonl"},
+    {kMerge, "merge",
+     "Joins the files of a sweep's shards into the one that a single shard would have written.",
+     "merge --input FILE,FILE,... --output FILE",
+     "flashbound merge --input 1.jsonl,2.jsonl --output all.jsonl\n"
+     "flashbound merge --input $(ls shard-*.jsonl | paste -sd,) --output all.jsonl"},
     {kAttend, "attend",
      "Computes attention on .npy inputs of shape (batch, heads, seqlen, head_dim).",
      "attend --q FILE --k FILE --v FILE --o FILE [options]",
@@ -50,8 +60,11 @@ constexpr std::array<VerbText, 8> kVerbs{{
 }};
 
 constexpr unsigned kStairs = kTile | kEnvelope | kCurve;  // least bytes by size of fast memory
-constexpr unsigned kModels = kCount | kAttend | kNumerics | kStairs;  // verbs that take a problem
-constexpr unsigned kAll = kVerify | kCount | kAttend | kList | kNumerics | kStairs;
+constexpr unsigned kModels =
+    kCount | kAttend | kNumerics | kStairs | kSweep;  // verbs that take a problem
+constexpr unsigned kTiled = kCount | kAttend | kNumerics | kCurve | kSweep;  // and a tile
+constexpr unsigned kAll =
+    kVerify | kCount | kAttend | kList | kNumerics | kStairs | kSweep | kMerge;
 
 constexpr std::string_view kProblem = "Problem";
 constexpr std::string_view kArithmetic = "Arithmetic";
@@ -61,7 +74,7 @@ constexpr std::string_view kRun = "Run and output";
 
 constexpr auto kOptions = std::to_array<OptionText>({
     {"algorithm", "NAME", "forward", "algorithm to count, or forward, backward, all (see list)",
-     kCount, kProblem},
+     kCount | kSweep, kProblem},
     {"algorithm", "NAME", "forward",
      "algorithms of one pass: names, forward or backward (see list)", kTile | kEnvelope, kProblem},
     {"algorithm", "NAME", "flash2", "algorithm (see list)", kCurve, kProblem},
@@ -104,24 +117,25 @@ constexpr auto kOptions = std::to_array<OptionText>({
      kNumerics, kArithmetic},
     {"claim", "ID", "", "recompute published claims instead: ids, or all (see list)", kNumerics,
      kArithmetic},
-    {"block-q", "N", "64", "queries in a tile (B_r)", kModels, kSchedule, kNumerics},
-    {"block-kv", "N", "64", "keys in a tile (B_c)", kModels, kSchedule, kNumerics},
-    {"panel", "N", "1", "small-cache's contraction panel, divides block-kv", kCount | kNumerics,
-     kSchedule, kNumerics},
-    {"num-splits", "N", "1", "split-kv's parts of the keys", kCount | kNumerics, kSchedule,
+    {"block-q", "N", "64", "queries in a tile (B_r)", kTiled, kSchedule, kNumerics},
+    {"block-kv", "N", "64", "keys in a tile (B_c)", kTiled, kSchedule, kNumerics},
+    {"panel", "N", "1", "small-cache's contraction panel, divides block-kv",
+     kCount | kNumerics | kSweep, kSchedule, kNumerics},
+    {"num-splits", "N", "1", "split-kv's parts of the keys", kCount | kNumerics | kSweep, kSchedule,
      kNumerics},
-    {"dtype", "FORMAT", "fp16", "width of an element (see list)", kCount | kStairs, kSchedule},
-    {"sram", "SIZE", "", "fast memory, e.g. 192KiB, 20MB; what exceeds it is infeasible", kCount,
+    {"dtype", "FORMAT", "fp16", "width of an element (see list)", kCount | kStairs | kSweep,
      kSchedule},
+    {"sram", "SIZE", "", "fast memory, e.g. 192KiB, 20MB; what exceeds it is infeasible",
+     kCount | kSweep, kSchedule},
     {"sram", "SIZE", "", "size of the fast memory, e.g. 192KiB, 20MB", kTile, kSchedule},
     {"boundary", "NAME", "hbm", "between which memories: hbm = HBM and one fast memory",
-     kCount | kStairs, kSchedule},
+     kCount | kStairs | kSweep, kSchedule},
     {"footprint", "KIND", "uniform", "uniform (words of dtype) or kernel (its buffers)",
-     kCount | kStairs, kSchedule},
-    {"stages", "N", "1", "buffers for operands in flight (kernel footprint)", kCount | kStairs,
-     kSchedule},
+     kCount | kStairs | kSweep, kSchedule},
+    {"stages", "N", "1", "buffers for operands in flight (kernel footprint)",
+     kCount | kStairs | kSweep, kSchedule},
     {"points", "N", "64", "rows, spread evenly in log M, or all", kEnvelope | kCurve, kSchedule},
-    {"method", "KIND", "both", "both, closed-form or machine", kCount, kSchedule},
+    {"method", "KIND", "both", "both, closed-form or machine", kCount | kSweep, kSchedule},
     {"q", "FILE", "", "queries, .npy (batch, num_heads_q, seqlen_q, head_dim)", kAttend | kNumerics,
      kFiles},
     {"k", "FILE", "", "keys, .npy (batch, num_heads_kv, seqlen_kv, head_dim)", kAttend | kNumerics,
@@ -143,8 +157,11 @@ constexpr auto kOptions = std::to_array<OptionText>({
     {"precision-cap", "BITS", "16384",
      "of the kernel exact: what is in doubt there stays undecided", kAttend, kRun},
     {"seed", "N", "1", "of random inputs, 0 to 2^63-1", kVerify, kRun},
+    {"of", "VERB", "count", "verb that is swept: count or tile", kSweep, kRun},
+    {"shard", "I/N", "1/1", "the I-th of N parts of the points, every N-th one", kSweep, kRun},
+    {"input", "LIST", "", "files of all shards of one sweep", kMerge, kRun},
     {"threads", "N", "0", "threads, 1 to 1024; 0 = as many as the machine has",
-     kVerify | kAttend | kNumerics | kStairs, kRun},
+     kVerify | kAttend | kNumerics | kStairs | kSweep, kRun},
     {"format", "KIND", "table", "table, csv, json or jsonl", kAll, kRun},
     {"output", "FILE", "-", "results go there; - = standard output", kAll, kRun},
     {"plot", "FILE", "", "the chart as SVG", kEnvelope | kCurve, kFiles},

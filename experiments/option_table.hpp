@@ -16,6 +16,8 @@ inline constexpr unsigned kNumerics = 16;
 inline constexpr unsigned kCurve = 32;
 inline constexpr unsigned kEnvelope = 64;
 inline constexpr unsigned kTile = 128;
+inline constexpr unsigned kSweep = 256;
+inline constexpr unsigned kMerge = 512;
 
 struct VerbText {
   unsigned verb;

@@ -41,6 +41,9 @@ class Options {
   Bytes bytes(const std::string& name) const;
 
   void set(const std::string& name, Value value) { values_[name] = std::move(value); }
+  // Another text for an option that is given.
+  void set_text(const std::string& name, const std::string& text) { values_[name].text = text; }
+  void erase(const std::string& name) { values_.erase(name); }
   const std::map<std::string, Value>& values() const { return values_; }
 
  private:

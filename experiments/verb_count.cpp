@@ -117,7 +117,8 @@ Verdict verdict_on(const CountRequest& request, Bytes required, bool agree) {
   return {};
 }
 
-void count_algorithm(const CountRequest& request, const Algorithm& algorithm, Outcome& outcome) {
+// Returns whether all methods agree.
+bool count_algorithm(const CountRequest& request, const Algorithm& algorithm, Document& document) {
   const Problem& p = request.problem;
   const bool forced =
       request.methods.size() == 1 && request.methods.front() == CountMethod::machine;
@@ -134,32 +135,32 @@ void count_algorithm(const CountRequest& request, const Algorithm& algorithm, Ou
   const bool one_row = request.for_people && agree && counts.size() == 2;
   if (one_row) counts.pop_back();
   for (const auto& [method, counted] : counts) {
-    Row row = common_row(outcome.document, request, algorithm.pass);
-    set(outcome.document, row, "algorithm", std::string(algorithm.name));
-    set(outcome.document, row, "method",
+    Row row = common_row(document, request, algorithm.pass);
+    set(document, row, "algorithm", std::string(algorithm.name));
+    set(document, row, "method",
         std::string(one_row                          ? kBothMethods
                     : method == CountMethod::machine ? "machine"
                                                      : "closed-form"));
     Bytes required = bytes_of(counted.sram_peak, byte_size(request.dtype));
     // Without a given size: what holds for whoever runs in as many words as this row does.
-    set_counts(outcome.document, row, counted,
+    set_counts(document, row, counted,
                lower_bound(p, request.dtype, algorithm.pass, request.sram.value_or(required)));
     if (request.footprint == FootprintKind::kernel) {
       required = footprint(algorithm.program(), p, request.tile, request.dtype, request.footprint,
                            request.stages)
                      .kernel_total();
     }
-    set(outcome.document, row, "sram_peak_bytes", required.value());
+    set(document, row, "sram_peak_bytes", required.value());
     if (algorithm.pass == Pass::forward) row.extra_json += published_json(request);
     Verdict verdict = verdict_on(request, required, agree);
     if (skipped && verdict.reason.empty()) {
       verdict.reason = "too many blocks to run the machine beside it (--method machine insists)";
     }
-    set(outcome.document, row, "status", std::string(verdict.status));
-    if (!verdict.reason.empty()) set(outcome.document, row, "reason", verdict.reason);
-    outcome.document.rows.push_back(std::move(row));
+    set(document, row, "status", std::string(verdict.status));
+    if (!verdict.reason.empty()) set(document, row, "reason", verdict.reason);
+    document.rows.push_back(std::move(row));
   }
-  if (!agree) outcome.exit_code = kFailed;
+  return agree;
 }
 
 // A table shows how its rows were obtained and why something is not ok only where that varies.
@@ -185,50 +186,63 @@ void finish_table(const CountRequest& request, Document& document) {
 
 }  // namespace
 
+Document count_document() {
+  Document document = document_with_problem({"algorithm",
+                                             "dtype",
+                                             "block_q",
+                                             "block_kv",
+                                             "num_splits",
+                                             "kernel",
+                                             "hardware",
+                                             "policy",
+                                             "line_bytes",
+                                             "cache_bytes",
+                                             "boundary",
+                                             "sram_bytes",
+                                             "sram_peak_bytes",
+                                             "hbm_read_bytes",
+                                             "hbm_write_bytes",
+                                             "hbm_bytes",
+                                             "flops",
+                                             "arithmetic_intensity_flops_per_byte",
+                                             "lower_bound_bytes",
+                                             "ratio_to_lower_bound",
+                                             "status",
+                                             "reason",
+                                             "panel",
+                                             "footprint",
+                                             "method",
+                                             "flops_useful",
+                                             "exponentials",
+                                             "rescales_at_most",
+                                             "sram_peak_elements",
+                                             "compulsory_bytes",
+                                             "segment_bound_bytes",
+                                             "product_bound_bytes"});
+  document.shown = {"algorithm",       "hbm_read_bytes", "hbm_write_bytes", "ratio_to_lower_bound",
+                    "sram_peak_bytes", "status"};
+  return document;
+}
+
+bool append_counts(const Options& options, Document& document) {
+  const CountRequest request = count_request(options);
+  bool agree = true;
+  for (const Algorithm* algorithm : request.algorithms) {
+    agree = count_algorithm(request, *algorithm, document) && agree;
+  }
+  return agree;
+}
+
 Outcome run_count(const Options& options) {
   const CountRequest request = count_request(options);
   Outcome outcome;
-  outcome.document = document_with_problem({"algorithm",
-                                            "dtype",
-                                            "block_q",
-                                            "block_kv",
-                                            "num_splits",
-                                            "kernel",
-                                            "hardware",
-                                            "policy",
-                                            "line_bytes",
-                                            "cache_bytes",
-                                            "boundary",
-                                            "sram_bytes",
-                                            "sram_peak_bytes",
-                                            "hbm_read_bytes",
-                                            "hbm_write_bytes",
-                                            "hbm_bytes",
-                                            "flops",
-                                            "arithmetic_intensity_flops_per_byte",
-                                            "lower_bound_bytes",
-                                            "ratio_to_lower_bound",
-                                            "status",
-                                            "reason",
-                                            "panel",
-                                            "footprint",
-                                            "method",
-                                            "flops_useful",
-                                            "exponentials",
-                                            "rescales_at_most",
-                                            "sram_peak_elements",
-                                            "compulsory_bytes",
-                                            "segment_bound_bytes",
-                                            "product_bound_bytes"});
-  outcome.document.shown = {"algorithm",       "hbm_read_bytes",
-                            "hbm_write_bytes", "ratio_to_lower_bound",
-                            "sram_peak_bytes", "status"};
+  outcome.document = count_document();
   for (const Algorithm* algorithm : request.algorithms) {
     if (interrupted) {
       outcome.exit_code = kInterrupted;
       return outcome;
     }
-    count_algorithm(request, *algorithm, outcome);
+    if (!count_algorithm(request, *algorithm, outcome.document)) outcome.exit_code = kFailed;
   }
   if (interrupted) outcome.exit_code = kInterrupted;
   finish_table(request, outcome.document);

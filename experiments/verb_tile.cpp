@@ -19,19 +19,9 @@ std::string footer_of(const StairRequest& request, const std::vector<const Stair
       all_tiles ? "over all tiles" : "over the tiles that were tried", name(request.search.dtype));
 }
 
-}  // namespace
-
-// The best first, those that do not fit last.
-Outcome run_tile(const Options& options) {
-  const StairRequest request = stair_request(options);
-  const Bytes sram = sram_of(options);
-  Outcome outcome;
-  outcome.threads = threads_of(options);
-  outcome.document = stair_document();
-  outcome.document.shown = {"algorithm",       "block_q",   "block_kv",
-                            "sram_peak_bytes", "hbm_bytes", "ratio_to_lower_bound",
-                            "status",          "reason"};
-  const std::vector<Staircase> found = search_all(options, request, outcome.threads);
+// The best first, those that do not fit last. Returns the sentence below the table.
+std::string append_best(const StairRequest& request, Bytes sram,
+                        const std::vector<Staircase>& found, Document& document) {
   std::vector<const StairPoint*> best;
   bool all_tiles = true;
   for (const Staircase& stairs : found) {
@@ -42,15 +32,38 @@ Outcome run_tile(const Options& options) {
     return a->moved() < b->moved();
   });
   for (const StairPoint* point : best) {
-    outcome.document.rows.push_back(stair_row(outcome.document, request, *point, sram));
+    document.rows.push_back(stair_row(document, request, *point, sram));
   }
   for (std::size_t a = 0; a < found.size(); ++a) {
     if (found[a].at(sram) != nullptr) continue;
-    outcome.document.rows.push_back(infeasible_stair_row(outcome.document, request,
-                                                         request.algorithms[a]->name,
-                                                         found[a].points.front().sram, sram));
+    document.rows.push_back(infeasible_stair_row(document, request, request.algorithms[a]->name,
+                                                 found[a].points.front().sram, sram));
   }
-  outcome.document.footer = footer_of(request, best, all_tiles);
+  return footer_of(request, best, all_tiles);
+}
+
+}  // namespace
+
+void append_tiles(const Options& options, Document& document) {
+  const StairRequest request = stair_request(options);
+  std::vector<Staircase> found;
+  for (const Algorithm* algorithm : request.algorithms) {
+    found.push_back(staircase(*algorithm, request.problem, request.search));
+  }
+  append_best(request, sram_of(options), found, document);
+}
+
+Outcome run_tile(const Options& options) {
+  const StairRequest request = stair_request(options);
+  const Bytes sram = sram_of(options);
+  Outcome outcome;
+  outcome.threads = threads_of(options);
+  outcome.document = stair_document();
+  outcome.document.shown = {"algorithm",       "block_q",   "block_kv",
+                            "sram_peak_bytes", "hbm_bytes", "ratio_to_lower_bound",
+                            "status",          "reason"};
+  const std::vector<Staircase> found = search_all(options, request, outcome.threads);
+  outcome.document.footer = append_best(request, sram, found, outcome.document);
   return outcome;
 }
 

@@ -100,6 +100,7 @@ constexpr std::string_view kPublished[] = {
     "compulsory_bytes",
     "segment_bound_bytes",
     "product_bound_bytes",
+    "point",
 };
 
 bool ends_with(std::string_view text, std::string_view end) {

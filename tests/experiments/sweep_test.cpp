@@ -29,22 +29,37 @@ Texts points_of(const Texts& words) {
 
 TEST_SUITE("experiments.sweep") {
   TEST_CASE("a text is a list of values and of geometric ranges") {
-    CHECK(sweep_values("n", "64", true) == Texts{"64"});
-    CHECK(sweep_values("n", "64,128", true) == Texts{"64", "128"});
-    CHECK(sweep_values("n", "128:1024:x2", true) == Texts{"128", "256", "512", "1024"});
-    CHECK(sweep_values("n", "128:1000:x2", true) == Texts{"128", "256", "512"});
-    CHECK(sweep_values("n", "5:5:x9", true) == Texts{"5"});
-    CHECK(sweep_values("n", "3,1:100:x10,7", true) == Texts{"3", "1", "10", "100", "7"});
-    CHECK(sweep_values("n", "1:9223372036854775807:x4000000000", true).size() == 2);
-    CHECK(sweep_values("n", "a:b,c", false) == Texts{"a:b", "c"});
+    CHECK(sweep_values("n", "64", RangeOf::whole_numbers) == Texts{"64"});
+    CHECK(sweep_values("n", "64,128", RangeOf::whole_numbers) == Texts{"64", "128"});
+    CHECK(sweep_values("n", "128:1024:x2", RangeOf::whole_numbers) ==
+          Texts{"128", "256", "512", "1024"});
+    CHECK(sweep_values("n", "128:1000:x2", RangeOf::whole_numbers) == Texts{"128", "256", "512"});
+    CHECK(sweep_values("n", "5:5:x9", RangeOf::whole_numbers) == Texts{"5"});
+    CHECK(sweep_values("n", "0:35:+10", RangeOf::whole_numbers) == Texts{"0", "10", "20", "30"});
+    CHECK(sweep_values("m", "1KiB:4KiB:x2,9", RangeOf::sizes) ==
+          Texts{"1024", "2048", "4096", "9"});
+    CHECK(sweep_values("m", "1KiB:2KiB:+512", RangeOf::sizes) == Texts{"1024", "1536", "2048"});
+    CHECK(sweep_values("n", "3,1:100:x10,7", RangeOf::whole_numbers) ==
+          Texts{"3", "1", "10", "100", "7"});
+    CHECK(sweep_values("n", "1:9223372036854775807:x4000000000", RangeOf::whole_numbers).size() ==
+          2);
+    CHECK(sweep_values("n", "a:b,c", RangeOf::nothing) == Texts{"a:b", "c"});
   }
 
   TEST_CASE("ranges that never end or go nowhere are refused with their field") {
-    for (const char* text :
-         {"1:8", "1:8:2", "1:8:x", "1:8:x1", "1:8:x0", "1:8:x-2", "0:8:x2", "8:1:x2", ":8:x2",
-          "1::x2", "1:8:x2:", "-8:8:x2", "a:8:x2", "1:9223372036854775808:x2", ":", "::", "::x"}) {
+    for (const char* text : {"1:8",     "1:8:2",
+                             "1:8:x",   "1:8:x1",
+                             "1:8:x0",  "1:8:x-2",
+                             "0:8:x2",  "8:1:x2",
+                             ":8:x2",   "1::x2",
+                             "1:8:x2:", "-8:8:x2",
+                             "a:8:x2",  "1:9223372036854775808:x2",
+                             ":",       "::",
+                             "::x",     "1:8:+0",
+                             "1:8:+-1", "0:9000000:+1"}) {
       CAPTURE(std::string(text));
-      CHECK(contains(rejection([&] { sweep_values("seqlen", text, true); }), "seqlen = "));
+      CHECK(contains(rejection([&] { sweep_values("seqlen", text, RangeOf::whole_numbers); }),
+                     "seqlen = "));
     }
   }
 
