@@ -1,7 +1,9 @@
 #include "sim/memory_levels.hpp"
 
 #include "core/errors.hpp"
+#include "sim/cache.hpp"
 #include "sim/stack_curve.hpp"
+#include "sim/victims.hpp"
 #include "tests/sim/level_oracle.hpp"
 #include "tests/sim/random_trace.hpp"
 
@@ -143,6 +145,49 @@ TEST_SUITE("sim.memory_levels") {
     };
     CHECK(misses(3) == 9);
     CHECK(misses(4) == 10);
+  }
+
+  TEST_CASE("the same seed draws the same victims and another draws others") {
+    std::mt19937_64 random(5);
+    AccessTrace trace{.line_bytes = 64, .tensors = {"x"}};
+    trace.unit_tensor.assign(40, 0);
+    for (const std::uint32_t unit : touched_units(random, TraceKind::uniform, 40, 4000)) {
+      trace.accesses.push_back(AccessTrace::read(unit));
+    }
+    const auto traffic = [&](std::uint64_t seed) {
+      const std::vector<CacheLevel> level{
+          {.capacity = Bytes(64 * 12), .ways = 4, .policy = Replacement::random, .seed = seed}};
+      return simulate_levels(level, trace).front().tensors;
+    };
+    int other = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      CHECK(traffic(seed) == traffic(seed));
+      other += traffic(seed) == traffic(seed + 20) ? 0 : 1;
+    }
+    CHECK(other > 10);
+  }
+
+  TEST_CASE("a cache driven by hand tells hits from misses as it counts them") {
+    std::mt19937_64 random(6);
+    for (int round = 0; round < 100; ++round) {
+      const AccessTrace trace = random_trace(random, 40, 200);
+      const CacheLevel level = random_level(random, Replacement::lru, 64);
+      LevelResult result;
+      for (const std::string& tensor : trace.tensors) result.tensors.push_back({.tensor = tensor});
+      std::vector<LineAccess> onward;
+      Cache cache(level, ListVictims(level.sets(), level.set_ways(), true),
+                  static_cast<std::size_t>(trace.unit_count()), result, onward);
+      Index hits = 0;
+      for (const std::uint32_t access : trace.accesses) {
+        const std::uint32_t line = access / 2;
+        hits += cache.access({line, trace.unit_tensor[line], access % 2 != 0}) ? 1 : 0;
+      }
+      cache.flush();
+      CHECK(result.tensors == simulate_levels(std::vector<CacheLevel>{level}, trace)[0].tensors);
+      Index counted = 0;
+      for (const LevelTraffic& t : result.tensors) counted += t.read_hits + t.write_hits;
+      CHECK(hits == counted);
+    }
   }
 
   TEST_CASE("dirty lines stay where the end does not flush them") {
