@@ -103,6 +103,8 @@ constexpr auto kColumns = std::to_array<Column>({
     {"product_bound_bytes", "bytes",
      "that must be read and written there, by products of scores (same page); 0: says nothing"},
     {"point", "1", "number of a sweep's point, from 0"},
+    {"ways", "1", "ways of the cache; missing: fully associative"},
+    {"layout", "", "of heads in memory"},
 });
 
 }  // namespace

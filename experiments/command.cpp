@@ -47,6 +47,7 @@ Outcome dispatch(const Options& options) {
     case kList: return run_list(options);
     case kTile: return run_tile(options);
     case kEnvelope: return run_envelope(options);
+    case kCurve: return run_curve(options);
     case kSweep: return run_sweep(options);
     case kMerge: return run_merge(options);
   }

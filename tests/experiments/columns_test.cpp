@@ -101,6 +101,8 @@ constexpr std::string_view kPublished[] = {
     "segment_bound_bytes",
     "product_bound_bytes",
     "point",
+    "ways",
+    "layout",
 };
 
 bool ends_with(std::string_view text, std::string_view end) {

@@ -27,7 +27,7 @@ Bytes needed(const Algorithm& algorithm, const Problem& problem, const Tile& til
 std::vector<Tile> every_tile(const Problem& problem, const Algorithm& algorithm) {
   std::vector<Tile> tiles;
   const Index sizes_kv = std::max(problem.seqlen_kv, problem.head_dim_v);
-  const bool panels = algorithm.name == "small-cache";
+  const bool panels = algorithm.name.starts_with("small-cache");
   const Index splits = algorithm.name == "split-kv" ? 3 : 1;
   for (Index q = 1; q <= problem.seqlen_q; ++q) {
     for (Index kv = 1; kv <= sizes_kv; ++kv) {
