@@ -122,11 +122,24 @@ std::vector<Index> chosen_lines(const CapacityCurve& curve, Index points) {
   return lines;
 }
 
-std::vector<CurvePoint> points_by_distances(const CurveRequest& request, Replacement policy,
-                                            Traces& traces) {
-  const bool lru = policy == Replacement::lru;
-  const CapacityCurve curve = lru ? stack_curve(traces.for_lru(), StackPolicy::lru)
-                                  : stack_curve(traces.lines(), StackPolicy::opt);
+// Fine enough on either kind of axis that nothing is drawn that is not there.
+std::vector<Index> plotted_lines(const CapacityCurve& curve) {
+  constexpr Index kSamples = 300;
+  std::vector<Index> lines = chosen_lines(curve, kSamples);
+  const Index last = lines.back();
+  for (Index s = 0; s < kSamples; ++s) lines.push_back(last * s / kSamples);
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  return lines;
+}
+
+CapacityCurve curve_of(Replacement policy, Traces& traces) {
+  return policy == Replacement::lru ? stack_curve(traces.for_lru(), StackPolicy::lru)
+                                    : stack_curve(traces.lines(), StackPolicy::opt);
+}
+
+std::vector<CurvePoint> points_by_distances(const CurveRequest& request,
+                                            const CapacityCurve& curve) {
   std::vector<CurvePoint> points;
   if (request.capacities.empty()) {
     for (const Index lines : chosen_lines(curve, request.points)) {
@@ -236,14 +249,23 @@ struct Curves {
   }
 
   void add_cache(Replacement policy, Traces& traces, Bytes peak) {
-    const std::vector<CurvePoint> points = request.by_distances(policy)
-                                               ? points_by_distances(request, policy, traces)
-                                               : points_by_simulation(request, policy, traces);
-    PlotSeries line{.name = std::string(name(policy)) + " cache beside the tiles",
-                    .stairs = policy != Replacement::opt};
-    for (const CurvePoint& point : points) {
-      outcome.document.rows.push_back(cache_row(outcome.document, request, policy, point, peak));
+    PlotSeries line{.name = std::string(name(policy)) + " cache beside the tiles"};
+    const auto draw = [&](const CurvePoint& point) {
       line.points.emplace_back(real(point.cache + peak), real(point.read() + point.written()));
+    };
+    const auto tell = [&](const CurvePoint& point) {
+      outcome.document.rows.push_back(cache_row(outcome.document, request, policy, point, peak));
+    };
+    if (request.by_distances(policy)) {
+      const CapacityCurve curve = curve_of(policy, traces);
+      for (const CurvePoint& point : points_by_distances(request, curve)) tell(point);
+      for (const Index lines : plotted_lines(curve)) draw(point_at(curve, lines));
+      line.stairs = true;
+    } else {
+      for (const CurvePoint& point : points_by_simulation(request, policy, traces)) {
+        tell(point);
+        draw(point);  // joined by straight lines: nothing is known in between
+      }
     }
     series.push_back(std::move(line));
   }
@@ -279,8 +301,8 @@ Outcome run_curve(const Options& options) {
   }
   Plot plot{.title = fmt::format("{}: HBM bytes by size of fast memory",
                                  request.stairs.algorithms.front()->name),
-            .x = {.label = "fast memory: tiles and cache (bytes)"},
-            .y = {.label = "HBM bytes read and written"},
+            .x = {.label = "fast memory: tiles and cache (bytes)", .log = request.scratchpad},
+            .y = {.label = "HBM bytes read and written", .log = request.scratchpad},
             .series = curves.series};
   plot.series.push_back(bound_series(request, curves.series));
   outcome.document.figure_svg = plot_svg(plot);
