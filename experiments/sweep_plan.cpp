@@ -77,6 +77,9 @@ Index SweepPlan::own_points() const {
 SweepPlan sweep_plan(const Options& options) {
   const VerbText& verb = swept_verb(options);
   SweepPlan plan{.base = Options(verb), .shard = shard_of(options)};
+  // A file has the rows that the verb writes as JSON, a table those that it shows.
+  const bool to_file = options.text("output") != "-";
+  plan.base.set("format", {to_file ? "jsonl" : options.text("format"), "default", false});
   Int128 points = 1;
   for (const OptionText& option : option_texts()) {
     const std::string name(option.name);
