@@ -92,7 +92,7 @@ TEST_SUITE("experiments.lackey_replay") {
     LackeyReplay replay(run, Replayed::everything);
     CHECK(replay.line("I  00401830,2"));
     CHECK(replay.line(" L 1fff000d20,8"));
-    CHECK(replay.line(" S 1fff000d18,8"));
+    CHECK(replay.line(" S 1fff000d58,8"));
     CHECK(replay.line(" M 0401a2c0,4"));
     for (const char* other : {"", "I", "==1638== Lackey", "I  ", "I  00401830", "I  00401830,",
                               "I  00401830,0", "I  00401830,2 ", " L xyz,8", " X 00401830,2"}) {
@@ -101,7 +101,7 @@ TEST_SUITE("experiments.lackey_replay") {
     }
     const CachegrindCounts counts = replay.counts()[0].all;
     CHECK(counts.instructions == CachegrindCount{1, 1, 1});
-    // A modify is a read; the stack's two words lie in one line each.
+    // A modify is a read; the two words of the stack lie in lines of their own.
     CHECK(counts.reads == CachegrindCount{2, 2, 2});
     CHECK(counts.writes == CachegrindCount{1, 1, 1});
   }
