@@ -88,16 +88,19 @@ void run_counts(const VerifyPlan& plan, const ParallelFor& parallel_for, Steps& 
   const std::vector<CountJob> jobs = count_jobs(plan);
   Results closed(jobs.size());
   Results recorded(jobs.size());
+  Results traced(jobs.size());
+  Results bounded(jobs.size());
   parallel_for(static_cast<Index>(jobs.size()), [&](Index index) {
     if (steps.stopped()) return;
     const auto at = static_cast<std::size_t>(index);
     const CountJob& job = jobs[at];
     closed[at] = check_closed_form(*job.name, *job.algorithm, *job.problem, job.tile);
     recorded[at] = check_record(*job.name, *job.algorithm, *job.problem, job.tile);
+    traced[at] = check_trace(*job.name, *job.algorithm, *job.problem, job.tile);
+    bounded[at] = check_lower_bound(*job.name, *job.algorithm, *job.problem, job.tile);
     steps.done();
   });
-  append(checks, closed);
-  append(checks, recorded);
+  for (const Results* results : {&closed, &recorded, &traced, &bounded}) append(checks, *results);
 }
 
 void run_numerics(const std::vector<NumericTarget>& targets, const ParallelFor& parallel_for,

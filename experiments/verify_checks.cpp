@@ -1,11 +1,12 @@
 #include "experiments/verify_checks.hpp"
 
-#include "core/bounds.hpp"
 #include "core/closed_form.hpp"
 #include "core/count.hpp"
 #include "core/exact.hpp"
+#include "core/lower_bound.hpp"
 #include "core/numeric.hpp"
 #include "core/record.hpp"
+#include "sim/trace.hpp"
 
 #include <cmath>
 #include <limits>
@@ -90,6 +91,47 @@ VerifyCheck check_closed_form(const std::string& name, const Algorithm& algorith
   compare(check, "flops", machine.flops.value(), form.flops.value());
   compare(check, "exponentials", machine.exponentials.value(), form.exponentials.value());
   compare(check, "rescales", machine.rescales_at_most.value(), form.rescales_at_most.value());
+  return check;
+}
+
+VerifyCheck check_trace(const std::string& name, const Algorithm& algorithm, const Problem& problem,
+                        const Tile& tile) {
+  VerifyCheck check = begin_check(name, "trace = count machine", algorithm);
+  check.quantity = kEveryCount;
+  constexpr Index kLineBytes = 64;
+  const Program program = algorithm.program();
+  const Layout where =
+      layout(program, problem, tile, kCountedDtype, LayoutKind::contiguous, kLineBytes);
+  std::vector<Bytes> read(program.tensors.size());
+  std::vector<Bytes> written(program.tensors.size());
+  trace_head(program, problem, tile, where, 0, 0, Granularity::element, [&](const AccessRun& run) {
+    const auto tensor = static_cast<std::size_t>(run.tensor);
+    (run.write ? written : read)[tensor] += Bytes(Int128{run.units} * run.unit_bytes);
+  });
+  const Schedule schedule = schedule_for(problem, tile, sequence(problem, 0));
+  const IoCount machine = count_head(program, schedule, kCountedDtype);
+  for (std::size_t t = 0; t < machine.tensors.size(); ++t) {
+    const TensorTraffic& counted = machine.tensors[t];
+    compare(check, counted.tensor + " read bytes", read[t].value(), counted.read_bytes().value());
+    compare(check, counted.tensor + " write bytes", written[t].value(),
+            counted.write_bytes().value());
+  }
+  return check;
+}
+
+VerifyCheck check_lower_bound(const std::string& name, const Algorithm& algorithm,
+                              const Problem& problem, const Tile& tile) {
+  VerifyCheck check = begin_check(name, "count >= lower bound", algorithm);
+  check.quantity = "bytes below it";
+  const IoCount counted = count(algorithm.program(), problem, tile, kCountedDtype);
+  const Bytes tiles = bytes_of(counted.sram_peak, byte_size(kCountedDtype));
+  const LowerBound bound = lower_bound(problem, kCountedDtype, algorithm.pass, tiles);
+  const auto at_least = [&](const char* what, Bytes moved, Bytes least) {
+    if (moved < least) compare(check, what, moved.value(), least.value());
+  };
+  at_least("bytes read", hbm_read_bytes(counted), bound.read_bytes());
+  at_least("bytes written", hbm_write_bytes(counted), bound.write_bytes());
+  at_least("bytes moved", hbm_bytes(counted), bound.bytes());
   return check;
 }
 

@@ -37,6 +37,14 @@ VerifyCheck check_closed_form(const std::string& name, const Algorithm& algorith
 VerifyCheck check_record(const std::string& name, const Algorithm& algorithm,
                          const Problem& problem, const Tile& tile);
 
+// One head: the bytes at the addresses of the trace machine against the count machine, exactly.
+VerifyCheck check_trace(const std::string& name, const Algorithm& algorithm, const Problem& problem,
+                        const Tile& tile);
+
+// Whole problem: no fewer bytes are moved than the lower bound for a fast memory of the tiles.
+VerifyCheck check_lower_bound(const std::string& name, const Algorithm& algorithm,
+                              const Problem& problem, const Tile& tile);
+
 // One head of one sequence with its reference and what its error bounds need, computed once and
 // compared with many programs. Views the problem and the inputs: keep them alive.
 struct NumericTarget {

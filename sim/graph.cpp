@@ -106,7 +106,7 @@ class GraphMachine {
       const Index cols = span(tile.cols).size();
       const auto size = static_cast<std::size_t>(span(tile.rows).size() * cols);
       tiles_[{operand.tile, copy}] = {cols, std::vector<int>(size, kConstant)};
-      resident_.push_back({operand.tile, copy});
+      resident_.emplace_back(operand.tile, copy);
     };
     if (!tile.copied) return make(0);
     for_each_block(loop_blocks(tile.copies, schedule_, environment_), make);

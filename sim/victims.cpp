@@ -49,7 +49,7 @@ TreeVictims::TreeVictims(Index sets, Index ways)
     : ways_(static_cast<std::uint32_t>(ways)), second_(static_cast<std::size_t>(sets * ways), 0) {}
 
 void TreeVictims::hit(std::uint32_t slot, std::uint32_t) {
-  const std::size_t set = slot / ways_ * ways_;
+  const std::size_t set = std::size_t{slot / ways_} * ways_;
   for (std::uint32_t node = ways_ + slot % ways_; node > 1; node /= 2) {
     second_[set + node / 2] = node % 2 == 0;  // away from where it came from
   }
