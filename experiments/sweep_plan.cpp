@@ -116,12 +116,13 @@ void set_point(const SweepPlan& plan, Index point, Options& options) {
 
 std::string sweep_config_json(const SweepPlan& plan) {
   std::string text = fmt::format("{{\"of\": {}", json_string(plan.base.verb().name));
-  for (const auto& [name, value] : plan.base.values()) {
+  for (const auto& entry : plan.base.values()) {
+    const std::string& name = entry.first;
     if (of_the_sweep(name)) continue;
     const auto axis = std::find_if(plan.axes.begin(), plan.axes.end(),
                                    [&](const SweepAxis& a) { return a.option == name; });
     if (axis == plan.axes.end()) {
-      text += fmt::format(", {}: {}", json_string(name), json_string(value.text));
+      text += fmt::format(", {}: {}", json_string(name), json_string(entry.second.text));
       continue;
     }
     std::string values;

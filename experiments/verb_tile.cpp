@@ -14,9 +14,12 @@ std::string footer_of(const StairRequest& request, const std::vector<const Stair
   if (best.empty()) return "nothing fits";
   const StairPoint& first = *best.front();
   return fmt::format(
-      "least: {} with block_q {} and block_kv {}, {}; uniform numbers are words of {}",
-      first.algorithm, first.tile.block_q, first.tile.block_kv,
-      all_tiles ? "over all tiles" : "over the tiles that were tried", name(request.search.dtype));
+      "least: {} with block_q {} and block_kv {}, {}; footprint {}", first.algorithm,
+      first.tile.block_q, first.tile.block_kv,
+      all_tiles ? "over all tiles" : "over the tiles that were tried",
+      request.search.footprint == FootprintKind::kernel
+          ? "of a kernel's buffers"
+          : fmt::format("uniform, every number a word of {}", name(request.search.dtype)));
 }
 
 // The best first, those that do not fit last. Returns the sentence below the table.

@@ -1,8 +1,12 @@
 // How fast all capacities come out of one pass, beside plain ways to the same distances in the same
 // run. Accesses a second are printed, never asserted.
 #include "experiments/bench/bench_traces.hpp"
+#include "experiments/sweep_plan.hpp"
+#include "experiments/sweep_rows.hpp"
 #include "sim/lru_stack.hpp"
+#include "sim/memory_levels.hpp"
 #include "sim/opt_distances.hpp"
+#include "sim/program_trace.hpp"
 #include "sim/stack_curve.hpp"
 #include "sim/tile_search.hpp"
 
@@ -10,6 +14,7 @@
 #include <functional>
 #include <list>
 #include <queue>
+#include <sstream>
 #include <string>
 
 namespace flashbound {
@@ -166,6 +171,61 @@ void envelope_search(benchmark::State& state) {
   state.SetItemsProcessed(tried);
 }
 
+// From the program to the curve of every capacity, by tiles; items are the line accesses stood for.
+void tiles_all_capacities(benchmark::State& state, Index block, bool causal) {
+  Problem problem;
+  problem.seqlen_q = problem.seqlen_kv = 131072;
+  problem.head_dim = problem.head_dim_v = 64;
+  if (causal) problem.window_right = 0;
+  const Tile tile{.block_q = block, .block_kv = block};
+  const Program program = flash2_program();
+  const Layout where =
+      layout(program, problem, tile, NumberFormat::fp16, LayoutKind::contiguous, 64);
+  Int128 accesses = 0;
+  for (auto _ : state) {
+    const CapacityCurve curve =
+        stack_curve(*tile_trace(program, problem, tile, where).trace, StackPolicy::lru);
+    accesses = 0;
+    for (const CacheTraffic& t : traffic_at(curve, 0)) accesses += t.read_misses + t.write_misses;
+  }
+  report(state, static_cast<std::size_t>(accesses));
+}
+
+// One set-associative cache of 1 MiB on the flash2 trace.
+void one_cache(benchmark::State& state, Replacement policy) {
+  const BenchTrace& lines = trace_named("flash2");
+  AccessTrace trace{.line_bytes = 64, .tensors = {"all"}};
+  trace.unit_tensor.assign(static_cast<std::size_t>(lines.unit_count), 0);
+  for (const std::uint32_t unit : lines.units) trace.accesses.push_back(AccessTrace::read(unit));
+  const std::vector<CacheLevel> levels{
+      {.name = "cache", .capacity = Bytes(1 << 20), .ways = 16, .policy = policy}};
+  for (auto _ : state) benchmark::DoNotOptimize(simulate_levels(levels, trace));
+  report(state, trace.accesses.size());
+}
+
+// Count at points of a sweep, closed form alone, as rows of JSON.
+void sweep_points_to_lines(benchmark::State& state) {
+  const std::vector<std::string> words{
+      "--seqlen", "64:6464:+16", "--block-q",   "16:1600:+16", "--algorithm",
+      "flash2",   "--method",    "closed-form", "--output",    "x"};
+  const SweepPlan plan = sweep_plan(parse_options(*verb_named("sweep"), words));
+  const Index points = 20000;
+  for (auto _ : state) {
+    Options options = plan.base;
+    std::ostringstream lines;
+    for (Index begin = 0; begin < points; begin += 64) {
+      Document document = sweep_document(plan.base.verb());
+      for (Index point = begin; point < std::min(points, begin + 64); ++point) {
+        set_point(plan, point, options);
+        append_point(options, point, document);
+      }
+      write(lines, document, Format::jsonl, "");
+    }
+    benchmark::DoNotOptimize(lines.str().size());
+  }
+  report(state, static_cast<std::size_t>(points));
+}
+
 void register_all() {
   using Run = void (*)(benchmark::State&, const std::string&);
   const auto add = [](const std::string& what, Run run, const std::string& name) {
@@ -182,6 +242,22 @@ void register_all() {
     add("belady_one_capacity", belady_one_capacity, name);
   }
   benchmark::RegisterBenchmark("envelope/131072", envelope_search)->Unit(benchmark::kMillisecond);
+  for (const Index block : {Index{64}, Index{128}}) {
+    for (const bool causal : {false, true}) {
+      const std::string name =
+          "tiles_all_capacities/131072/" + std::to_string(block) + (causal ? "/causal" : "/full");
+      benchmark::RegisterBenchmark(name.c_str(), tiles_all_capacities, block, causal)
+          ->Unit(benchmark::kMillisecond);
+    }
+  }
+  for (const Replacement policy :
+       {Replacement::lru, Replacement::fifo, Replacement::plru, Replacement::opt}) {
+    benchmark::RegisterBenchmark(("one_cache/" + std::string(name(policy))).c_str(), one_cache,
+                                 policy)
+        ->Unit(benchmark::kMillisecond);
+  }
+  benchmark::RegisterBenchmark("sweep/closed-form", sweep_points_to_lines)
+      ->Unit(benchmark::kMillisecond);
 }
 
 }  // namespace
