@@ -82,6 +82,30 @@ std::string law_text(const StairRequest& request, const std::vector<Staircase>& 
       *exponent, *constant);
 }
 
+// The term of blocked products between d^2 / 16 and d^2 / 2 words, less the scores that are spilled
+// once (written; reading them is part of the last product) and what moves once anyway.
+std::string small_law_text(const StairRequest& request, const std::vector<Staircase>& found) {
+  const Problem& p = request.problem;
+  const Staircase* small = of(request, found, "small-cache");
+  if (small == nullptr || !square_unmasked(p)) return "";
+  const NumberFormat dtype = request.search.dtype;
+  const Index word = byte_size(dtype);
+  const Int128 heads = Int128{p.batch} * p.num_heads_q;
+  const Bytes fixed(heads * p.seqlen_q *
+                    (Int128{p.seqlen_kv} * word + p.head_dim_v * word + std::max<Index>(word, 4)));
+  const Bytes low(Int128{p.head_dim} * p.head_dim * word / 16);
+  const Bytes high(Int128{p.head_dim} * p.head_dim * word / 2);
+  if (low.value() < 1 || small->at(low) == nullptr) return "";
+  const auto exponent = slope(*small, low, high, fixed);
+  const auto constant = small_cache_constant(*small, p, dtype, high, fixed);
+  if (!exponent || !constant) return "";
+  return fmt::format(
+      "\nsmall-cache less spilled scores, O and lse falls as M^{:.3f} from d^2 / 16 to d^2 / 2 "
+      "words; "
+      "there it moves {:.3g} N^2 d / sqrt(M)",
+      *exponent, *constant);
+}
+
 }  // namespace
 
 std::string envelope_text(const StairRequest& request, const std::vector<Staircase>& found,
@@ -90,6 +114,7 @@ std::string envelope_text(const StairRequest& request, const std::vector<Stairca
   text += crossing_text(request, found, "small-cache");
   text += crossing_text(request, found, "small-cache-spill-both");
   text += law_text(request, found);
+  text += small_law_text(request, found);
   text += fmt::format("\nmore than {} helps nothing; within 10 % of that from {} on",
                       at(request, knee(merged)), at(request, knee_within(merged, 0.1)));
   text += fmt::format("\n{} tiles tried, {}", merged.tried,
