@@ -1,14 +1,10 @@
-#include "core/errors.hpp"
 #include "core/lower_bound.hpp"
 #include "experiments/command.hpp"
-#include "experiments/curve_request.hpp"
+#include "experiments/curve_points.hpp"
 #include "experiments/interrupt.hpp"
 #include "experiments/plot_file.hpp"
 #include "experiments/plot_svg.hpp"
 #include "experiments/progress.hpp"
-#include "sim/memory_levels.hpp"
-#include "sim/program_trace.hpp"
-#include "sim/stack_curve.hpp"
 
 #include <fmt/format.h>
 
@@ -19,154 +15,6 @@ namespace flashbound {
 namespace {
 
 double real(Bytes bytes) { return static_cast<double>(bytes.value()); }
-
-// What one run of curve has at hand: the program and, made when first wanted, its traces.
-class Traces {
- public:
-  explicit Traces(const CurveRequest& request)
-      : request_(request), program_(request.stairs.algorithms.front()->program()) {
-    layout_ = layout(program_, request.stairs.problem, request.tile, request.stairs.search.dtype,
-                     request.layout, request.line_bytes);
-  }
-
-  const Program& program() const { return program_; }
-
-  const AccessTrace& lines() {
-    if (!lines_) {
-      lines_ = line_trace(program_, request_.stairs.problem, request_.tile, layout_,
-                          {.without = request_.leave_out});
-    }
-    return *lines_;
-  }
-
-  // Tiles for LRU where they stand for their lines, else lines.
-  const AccessTrace& for_lru() {
-    if (request_.units == TraceUnits::lines) return lines();
-    if (!tiles_) {
-      tiles_ = tile_trace(program_, request_.stairs.problem, request_.tile, layout_,
-                          {.without = request_.leave_out});
-    }
-    if (tiles_->trace) return *tiles_->trace;
-    if (request_.units == TraceUnits::tiles) {
-      reject("granularity", "tile", "line: " + tiles_->why_not);
-    }
-    return lines();
-  }
-
- private:
-  const CurveRequest& request_;
-  Program program_;
-  Layout layout_;
-  std::optional<AccessTrace> lines_;
-  std::optional<TileTrace> tiles_;
-};
-
-struct TensorBytes {
-  std::string tensor;
-  Int128 read_hits, read_misses, write_hits, write_misses;
-  Bytes read, written;
-};
-
-struct CurvePoint {
-  Bytes cache;
-  std::vector<TensorBytes> tensors{};
-  Bytes read() const { return sum(&TensorBytes::read); }
-  Bytes written() const { return sum(&TensorBytes::written); }
-
- private:
-  Bytes sum(Bytes TensorBytes::*member) const {
-    Bytes bytes;
-    for (const TensorBytes& t : tensors) bytes += t.*member;
-    return bytes;
-  }
-};
-
-CurvePoint point_at(const CapacityCurve& curve, Index lines) {
-  const Index line = curve.line_bytes;
-  CurvePoint point{.cache = Bytes(checked_mul(lines, line))};
-  for (const CacheTraffic& t : traffic_at(curve, lines)) {
-    point.tensors.push_back({t.tensor, t.read_hits, t.read_misses, t.write_hits, t.write_misses,
-                             Bytes(checked_mul(t.read_misses, line)),
-                             Bytes(checked_mul(t.write_backs, line))});
-  }
-  return point;
-}
-
-CurvePoint point_of(const LevelResult& level, Bytes capacity) {
-  CurvePoint point{.cache = capacity};
-  for (const LevelTraffic& t : level.tensors) {
-    point.tensors.push_back({t.tensor, t.read_hits, t.read_misses, t.write_hits, t.write_misses,
-                             Bytes(Int128{t.reads_on()} * level.line_bytes),
-                             Bytes(Int128{t.writes_on()} * level.line_bytes)});
-  }
-  return point;
-}
-
-// No cache, every step or some spread evenly in their logarithm, and around the steepest fall.
-std::vector<Index> chosen_lines(const CapacityCurve& curve, Index points) {
-  std::vector<Index> lines{0};
-  const std::vector<Index> steps = breakpoints(curve);
-  if (points == 0 || static_cast<Index>(steps.size()) < points) {
-    lines.insert(lines.end(), steps.begin(), steps.end());
-  } else {
-    const double last = std::log(static_cast<double>(steps.back()));
-    for (Index p = 0; p + 1 < points; ++p) {
-      const double at = last * static_cast<double>(p) / static_cast<double>(points - 2);
-      lines.push_back(static_cast<Index>(std::llround(std::exp(at))));
-    }
-    lines.push_back(steps.back());
-  }
-  if (!steps.empty() && steps.back() > 1) lines.push_back(steps.back() - 1);  // the foot of a cliff
-  std::sort(lines.begin(), lines.end());
-  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  return lines;
-}
-
-// Fine enough on either kind of axis that nothing is drawn that is not there.
-std::vector<Index> plotted_lines(const CapacityCurve& curve) {
-  constexpr Index kSamples = 300;
-  std::vector<Index> lines = chosen_lines(curve, kSamples);
-  const Index last = lines.back();
-  for (Index s = 0; s < kSamples; ++s) lines.push_back(last * s / kSamples);
-  std::sort(lines.begin(), lines.end());
-  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  return lines;
-}
-
-CapacityCurve curve_of(Replacement policy, Traces& traces) {
-  return policy == Replacement::lru ? stack_curve(traces.for_lru(), StackPolicy::lru)
-                                    : stack_curve(traces.lines(), StackPolicy::opt);
-}
-
-std::vector<CurvePoint> points_by_distances(const CurveRequest& request,
-                                            const CapacityCurve& curve) {
-  std::vector<CurvePoint> points;
-  if (request.capacities.empty()) {
-    for (const Index lines : chosen_lines(curve, request.points)) {
-      points.push_back(point_at(curve, lines));
-    }
-  }
-  for (const Bytes capacity : request.capacities) {
-    points.push_back(point_at(curve, static_cast<Index>(capacity.value() / request.line_bytes)));
-  }
-  return points;
-}
-
-std::vector<CurvePoint> points_by_simulation(const CurveRequest& request, Replacement policy,
-                                             Traces& traces) {
-  std::vector<CurvePoint> points;
-  for (const Bytes capacity : request.capacities) {
-    if (interrupted) throw Interrupted();
-    const CacheLevel level{.name = "cache",
-                           .capacity = capacity,
-                           .line_bytes = request.line_bytes,
-                           .ways = request.ways,
-                           .policy = policy};
-    points.push_back(point_of(
-        simulate_levels(std::span<const CacheLevel>(&level, 1), traces.lines()).front(), capacity));
-  }
-  return points;
-}
 
 std::string tensors_json(const CurvePoint& point) {
   std::string text = "\"tensors\": {";
