@@ -8,6 +8,7 @@
 #include "experiments/count_request.hpp"
 #include "experiments/problem_columns.hpp"
 #include "experiments/problem_options.hpp"
+#include "experiments/published.hpp"
 
 #include <fmt/format.h>
 
@@ -82,26 +83,6 @@ void set_counts(const Document& document, Row& row, const IoCount& count,
   row.extra_json = tensors_json(count);
 }
 
-// What has been published about such a problem, evaluated without the constants that the
-// publications leave open: for one square head without a mask, in elements a head.
-std::string published_json(const CountRequest& request) {
-  const Problem& p = request.problem;
-  const bool square = p.seqlen_q == p.seqlen_kv && p.head_dim == p.head_dim_v &&
-                      mask_name(p) == "none" && !p.block_mask && p.cu_seqlens_q.empty();
-  if (!square || !request.sram) return "";
-  const Elements sram(request.sram->value() / byte_size(request.dtype));
-  if (sram.value() < 1) return "";
-  std::string text = ", \"published\": [";
-  for (const PublishedBound& bound : published_bounds(p.seqlen_q, p.head_dim, sram)) {
-    text += fmt::format(
-        "{}{{\"name\": {}, \"expression\": {}, \"domain\": {}, \"in_domain\": {}, "
-        "\"elements_without_constant\": {}, \"source\": {}}}",
-        text.back() == '[' ? "" : ", ", json_string(bound.name), json_string(bound.expression),
-        json_string(bound.domain), bound.in_domain, bound.value, json_string(bound.source));
-  }
-  return text + "]";
-}
-
 struct Verdict {
   const char* status = "ok";
   std::string reason;
@@ -151,7 +132,9 @@ bool count_algorithm(const CountRequest& request, const Algorithm& algorithm, Do
                      .kernel_total();
     }
     set(document, row, "sram_peak_bytes", required.value());
-    if (algorithm.pass == Pass::forward) row.extra_json += published_json(request);
+    if (algorithm.pass == Pass::forward && request.sram) {
+      row.extra_json += published_json(p, request.dtype, *request.sram);
+    }
     Verdict verdict = verdict_on(request, required, agree);
     if (skipped && verdict.reason.empty()) {
       verdict.reason = "too many blocks to run the machine beside it (--method machine insists)";

@@ -3,6 +3,7 @@
 #include "experiments/envelope_text.hpp"
 #include "experiments/plot_file.hpp"
 #include "experiments/plot_svg.hpp"
+#include "experiments/published.hpp"
 #include "experiments/stair_rows.hpp"
 
 #include <algorithm>
@@ -30,6 +31,24 @@ PlotSeries bound_of(const StairRequest& request, const Staircase& merged) {
   return series;
 }
 
+// The members beyond the columns.
+std::string envelope_json(const StairRequest& request, Bytes sram) {
+  std::string json = published_json(request.problem, request.search.dtype, sram);
+  if (!json.empty()) json.erase(0, 2);  // the comma before it
+  return json;
+}
+
+// Without its constant: a slope to compare with, no bound.
+PlotSeries published_of(const StairRequest& request, const Staircase& merged) {
+  PlotSeries series{.name = "published, no constant", .dashed = true};
+  for (const StairPoint& point : thinned(merged.points, 200)) {
+    const auto bytes = published_bytes(request.problem, request.search.dtype, point.sram);
+    const double least = real(merged.points.back().moved());
+    if (bytes && *bytes >= least) series.points.emplace_back(real(point.sram), *bytes);
+  }
+  return series;
+}
+
 std::string plot_of(const StairRequest& request, const std::vector<Staircase>& found,
                     const Staircase& merged) {
   Plot plot{.title = "Least HBM bytes over all tiles, by size of fast memory",
@@ -39,6 +58,8 @@ std::string plot_of(const StairRequest& request, const std::vector<Staircase>& f
     plot.series.push_back(series_of(found[a], std::string(request.algorithms[a]->name), Bytes(1)));
   }
   plot.series.push_back(bound_of(request, merged));
+  if (request.pass == Pass::forward) plot.series.push_back(published_of(request, merged));
+  if (plot.series.back().points.empty()) plot.series.pop_back();
   return plot_svg(plot);
 }
 
@@ -54,6 +75,9 @@ Outcome run_envelope(const Options& options) {
   const Staircase merged = envelope(found);
   for (const StairPoint& point : thinned(merged.points, points)) {
     outcome.document.rows.push_back(stair_row(outcome.document, request, point, point.sram));
+    if (request.pass == Pass::forward) {
+      outcome.document.rows.back().extra_json = envelope_json(request, point.sram);
+    }
   }
   outcome.document.footer = envelope_text(request, found, merged);
   outcome.document.figure_svg = plot_of(request, found, merged);

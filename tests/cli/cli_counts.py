@@ -78,7 +78,7 @@ class Counts(CommandTest):
         forward = algorithms()
         self.assertEqual(forward, algorithms("--algorithm", "forward"))
         backward = algorithms("--algorithm", "backward")
-        self.assertEqual(len(forward) + len(backward), 12)
+        self.assertEqual(len(forward) + len(backward), 13)
         self.assertEqual(forward | backward, algorithms("--algorithm", "all"))
 
     def test_counts_beyond_64_bits_are_exact(self):
@@ -182,7 +182,7 @@ class Verify(CommandTest):
         self.assertEqual({row["status"] for row in rows}, {"pass"})
         self.assertEqual({row["problem"] for row in rows}, {"minilm-layer0"})
         # Twelve algorithms, and the reference against exact attention.
-        self.assertEqual(len({row["algorithm"] for row in rows}), 13)
+        self.assertEqual(len({row["algorithm"] for row in rows}), 14)
         for row in rows:
             self.assertLessEqual(row["worst_difference"], row["allowed_difference"])
 

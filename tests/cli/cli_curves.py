@@ -146,6 +146,14 @@ class Curves(CommandTest):
             if below[0]["status"] == "ok":
                 self.assertGreater(below[0]["hbm_bytes"], row["hbm_bytes"])
 
+    def test_published_expressions_stand_beside_the_steps_without_constants(self):
+        n, d = 1024, 32
+        for row in self.rows("envelope", "--seqlen", n, "--head-dim", d, "--points", 9):
+            words = row["sram_bytes"] // 2
+            values = {p["name"]: p["elements_without_constant"] for p in row["published"]}
+            self.assertAlmostEqual(values["exact-large-cache"], n * n * d * d / words)
+            self.assertAlmostEqual(values["exact-small-cache"], n * n * d / words**0.5)
+
     def test_the_footer_names_takeovers_and_the_knee(self):
         text = self.succeed("envelope", "--seqlen", 4096, "--head-dim", 64, "--points", 4)
         for part in ("least from", "flash2 moves less than small-cache for good", "helps nothing"):
