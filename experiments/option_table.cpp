@@ -27,13 +27,12 @@ constexpr std::array<VerbText, 10> kVerbs{{
      "flashbound envelope --seqlen 16384 --head-dim 128 --report envelope.html\n"
      "flashbound envelope --seqlen 4096 --algorithm flash1,flash2 --points all --format csv"},
     {kCurve, "curve",
-     "Draws HBM bytes against the size of a fast memory for one algorithm, all sizes in one pass.",
+     "Draws HBM bytes against fast memory for one algorithm, all sizes in one pass.",
      "curve --algorithm NAME --seqlen N [options]",
      "flashbound curve --algorithm flash2 --seqlen 4096 --policy lru --report curve.html\n"
      "flashbound curve --algorithm flash2 --seqlen 2048 --policy plru --ways 16 --cache "
      "256KiB,1MiB"},
-    {kSweep, "sweep",
-     "Runs count or tile at every combination of lists of options, in shards that can be resumed.",
+    {kSweep, "sweep", "Runs count or tile at every combination of options, in shards that resume.",
      "sweep --of VERB --seqlen N,... [options of VERB]",
      "flashbound sweep --of count --seqlen 1024:65536:x2 --block-q 64,128 --method closed-form\n"
      "flashbound sweep --of tile --seqlen 8192 --sram 32KiB:1MiB:x2 --shard 2/8 --output 2.jsonl"},

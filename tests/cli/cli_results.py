@@ -88,7 +88,7 @@ class Help(CommandTest):
         self.assertLessEqual(
             {"algorithm", "kernel", "format", "problem", "recipe", "distribution"}, set(kinds)
         )
-        self.assertEqual(len(kinds["algorithm"]), 12)
+        self.assertEqual(len(kinds["algorithm"]), 13)
         self.assertIn("minilm-layer5", kinds["problem"])
         for name in kinds["algorithm"]:
             self.succeed("count", "--seqlen", "64", "--algorithm", name)
@@ -140,7 +140,7 @@ class Formats(CommandTest):
 
     def test_a_table_shows_both_ways_of_counting_in_one_row(self):
         lines = self.succeed(*COUNT).splitlines()
-        self.assertEqual(len(lines), 1 + 9 + 1)
+        self.assertEqual(len(lines), 1 + 10 + 1)
         self.assertLessEqual(max(map(len, lines)), 110)
         for line in lines[1:-1]:
             self.assertRegex(line, r"\bok$")

@@ -35,7 +35,7 @@ class Outputs(CommandTest):
     def test_a_result_that_exists_is_replaced_by_force(self):
         self.write("x.json", "old")
         self.succeed(*COUNT, "--format", "json", "--output", "x.json", "--force")
-        self.assertEqual(len(json.loads((self.folder / "x.json").read_text())["rows"]), 18)
+        self.assertEqual(len(json.loads((self.folder / "x.json").read_text())["rows"]), 20)
 
     def test_every_output_of_attend_that_exists_is_kept(self):
         for name in ("o.npy", "lse.npy"):
