@@ -91,8 +91,9 @@ std::string small_law_text(const StairRequest& request, const std::vector<Stairc
   const NumberFormat dtype = request.search.dtype;
   const Index word = byte_size(dtype);
   const Int128 heads = Int128{p.batch} * p.num_heads_q;
-  const Bytes fixed(heads * p.seqlen_q *
-                    (Int128{p.seqlen_kv} * word + p.head_dim_v * word + std::max<Index>(word, 4)));
+  const Bytes fixed(
+      heads * p.seqlen_q *
+      (Int128{p.seqlen_kv} * word + Int128{p.head_dim_v} * word + std::max<Index>(word, 4)));
   const Bytes low(Int128{p.head_dim} * p.head_dim * word / 16);
   const Bytes high(Int128{p.head_dim} * p.head_dim * word / 2);
   if (low.value() < 1 || small->at(low) == nullptr) return "";
