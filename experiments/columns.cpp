@@ -36,7 +36,8 @@ constexpr auto kColumns = std::to_array<Column>({
     {"flops", "flops", "of the matrix products of visited tiles"},
     {"arithmetic_intensity_flops_per_byte", "flops/byte", "flops / hbm_bytes"},
     {"lower_bound_bytes", "bytes",
-     "that no algorithm of the class moves fewer in sram_bytes, or where missing sram_peak_bytes"},
+     "no algorithm of the class moves fewer in sram_bytes, or in what the row needs if that is "
+     "more"},
     {"ratio_to_lower_bound", "1", "hbm_bytes / lower_bound_bytes; missing where that is 0"},
     {"status", "", "ok, pass, fail, mismatch or infeasible"},
     {"reason", "", "why the status is not ok or pass"},
@@ -105,6 +106,7 @@ constexpr auto kColumns = std::to_array<Column>({
     {"point", "1", "number of a sweep's point, from 0"},
     {"ways", "1", "ways of the cache; missing: fully associative"},
     {"layout", "", "of heads in memory"},
+    {"leave_out", "", "tensors that were not traced; empty: all were"},
 });
 
 }  // namespace

@@ -83,9 +83,6 @@ int run_verb(const VerbText& verb, std::span<const std::string> words, std::ostr
   if (to_file && format != Format::json && !file->in_place()) {
     manifest_file = std::make_unique<AtomicFile>(path + ".manifest.json", overwrite);
   }
-  if (own_file && path != "-") {
-    manifest_file = std::make_unique<AtomicFile>(path + ".manifest.json", Overwrite::yes);
-  }
   std::unique_ptr<AtomicFile> report;
   if (options.given("report")) {
     report = std::make_unique<AtomicFile>(options.text("report"), overwrite);
@@ -99,6 +96,10 @@ int run_verb(const VerbText& verb, std::span<const std::string> words, std::ostr
   run.duration_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   run.threads = outcome.threads;
   const std::string manifest = manifest_json(options, run);
+  // Not before: a sweep that is killed leaves its own file and nothing else.
+  if (own_file && path != "-") {
+    manifest_file = std::make_unique<AtomicFile>(path + ".manifest.json", Overwrite::yes);
+  }
   if (file) write(file->stream(), outcome.document, format, manifest);
   if (manifest_file) manifest_file->stream() << manifest << "\n";
   if (report) {

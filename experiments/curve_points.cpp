@@ -42,7 +42,8 @@ std::vector<Index> chosen_lines(const CapacityCurve& curve, Index points) {
   } else {
     const double last = std::log(static_cast<double>(steps.back()));
     for (Index p = 0; p + 1 < points; ++p) {
-      const double at = last * static_cast<double>(p) / static_cast<double>(points - 2);
+      const double at =
+          last * static_cast<double>(p) / static_cast<double>(std::max<Index>(points - 2, 1));
       lines.push_back(static_cast<Index>(std::llround(std::exp(at))));
     }
     lines.push_back(steps.back());

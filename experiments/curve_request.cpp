@@ -1,6 +1,7 @@
 #include "experiments/curve_request.hpp"
 
 #include "core/errors.hpp"
+#include "core/program.hpp"
 #include "experiments/model_options.hpp"
 #include "experiments/problem_options.hpp"
 #include "experiments/sweep.hpp"
@@ -57,6 +58,23 @@ void read_capacities(const Options& options, CurveRequest& request) {
   std::sort(request.capacities.begin(), request.capacities.end());
 }
 
+void read_leave_out(const Options& options, CurveRequest& request) {
+  if (!options.given("leave-out")) return;
+  request.leave_out = split_commas(options.text("leave-out"));
+  const Program program = request.stairs.algorithms.front()->program();
+  for (const std::string& left : request.leave_out) {
+    std::string names;
+    bool known = false;
+    for (const TensorDecl& tensor : program.tensors) {
+      names += (names.empty() ? "" : ", ") + tensor.name;
+      if (tensor.name != left) continue;
+      known = true;
+      request.bounded = request.bounded && tensor.width == Width::statistic;
+    }
+    if (!known) reject("leave-out", left, "of " + names);
+  }
+}
+
 void require_capacities(const Options& options, const CurveRequest& request) {
   for (const Replacement policy : request.policies) {
     if (request.by_distances(policy)) continue;
@@ -64,7 +82,11 @@ void require_capacities(const Options& options, const CurveRequest& request) {
       throw ConfigError("cache: is required with policy " + std::string(name(policy)) +
                         (request.ways > 0 ? " and ways" : ""));
     }
+    if (policy == Replacement::plru && request.ways == 0) {
+      throw ConfigError("ways: is required with policy plru, a power of two");
+    }
     for (const Bytes capacity : request.capacities) {
+      if (capacity.value() == 0) reject("cache", "0", "at least a line with such a policy or ways");
       const CacheLevel level{.name = "cache",
                              .capacity = capacity,
                              .line_bytes = request.line_bytes,
@@ -90,12 +112,14 @@ CurveRequest curve_request(const Options& options) {
   request.points = points_of(options);
   request.ways = options.integer("ways", 0, Index{1} << 28);
   request.line_bytes = static_cast<Index>(options.bytes("line-size").value());
-  const CacheLevel line{
-      .name = "cache", .capacity = Bytes(request.line_bytes), .line_bytes = request.line_bytes};
-  validate(std::span<const CacheLevel>(&line, 1));
+  const bool power_of_two =
+      request.line_bytes > 0 && (request.line_bytes & (request.line_bytes - 1)) == 0;
+  if (!power_of_two || request.line_bytes > (Index{1} << 20)) {
+    reject("line-size", options.text("line-size"), "a power of two from 1 to 1048576 bytes");
+  }
   request.layout = choice_of(options, "layout", kLayouts);
   request.units = choice_of(options, "granularity", kUnits);
-  if (options.given("leave-out")) request.leave_out = split_commas(options.text("leave-out"));
+  read_leave_out(options, request);
   read_policies(options, request);
   read_capacities(options, request);
   require_capacities(options, request);

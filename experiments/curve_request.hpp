@@ -25,6 +25,9 @@ struct CurveRequest {
   LayoutKind layout = LayoutKind::contiguous;
   TraceUnits units = TraceUnits::automatic;
   std::vector<std::string> leave_out{};  // tensors that are not traced
+  // Whether the lower bound is about what is traced: it counts no row statistics, so that those may
+  // be left out.
+  bool bounded = true;
 
   // Whether one pass gives all capacities.
   bool by_distances(Replacement policy) const {

@@ -31,6 +31,9 @@ void require_distinct_paths(const Options& options) {
   for (const std::string& recipe : split_commas(options.find("recipe").value_or(""))) {
     if (recipe.ends_with(".json")) taken.insert(file_of(recipe));
   }
+  for (const std::string& input : split_commas(options.find("input").value_or(""))) {
+    taken.insert(file_of(input));
+  }
   const auto take = [&](const char* option, const std::string& path) {
     std::error_code ignored;
     const bool in_place =

@@ -95,8 +95,13 @@ void set_block_mask(const Options& options, Problem& problem) {
     reject("block-mask", path, "a .npy of bool or integers with two axes");
   }
   BlockMask mask;
-  mask.block_q = options.integer(options.given("block-mask-q") ? "block-mask-q" : "block-q");
-  mask.block_kv = options.integer(options.given("block-mask-kv") ? "block-mask-kv" : "block-kv");
+  // Cells are the tile's blocks unless it is said otherwise; a verb that searches tiles has none.
+  const auto size_of = [&](const char* of_cell, const char* of_tile) {
+    const bool tiled = !options.given(of_cell) && options.find(of_tile).has_value();
+    return options.integer(tiled ? of_tile : of_cell);
+  };
+  mask.block_q = size_of("block-mask-q", "block-q");
+  mask.block_kv = size_of("block-mask-kv", "block-kv");
   mask.rows = array.shape[0];
   mask.cols = array.shape[1];
   for (const std::int64_t cell : array.integers) mask.cells.push_back(cell != 0 ? 1 : 0);

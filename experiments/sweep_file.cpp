@@ -1,19 +1,17 @@
 #include "experiments/sweep_file.hpp"
 
 #include "core/errors.hpp"
-#include "experiments/build_info.hpp"
 #include "experiments/io_error.hpp"
-#include "experiments/results.hpp"
 #include "experiments/sweep_line.hpp"
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <sys/file.h>
+#include <system_error>
 #include <unistd.h>
 
 namespace flashbound {
@@ -23,91 +21,71 @@ namespace {
   throw IoError(what + " " + path + ": " + std::strerror(errno));
 }
 
-// The first member in which two headers differ, with both values.
-std::string difference(const nlohmann::json& ours, const nlohmann::json& theirs,
-                       const std::string& path = "") {
-  for (const auto& [key, value] : ours.items()) {
-    if (!theirs.contains(key)) return path + key + " = " + value.dump() + ", absent in the file";
-    if (theirs[key] == value) continue;
-    if (value.is_object() && theirs[key].is_object()) {
-      return difference(value, theirs[key], key + ".");
-    }
-    return path + key + " = " + value.dump() + ", " + theirs[key].dump() + " in the file";
-  }
-  for (const auto& [key, value] : theirs.items()) {
-    if (!ours.contains(key)) return path + key + " = absent, " + value.dump() + " in the file";
-  }
-  return "";
-}
-
 }  // namespace
-
-std::string sweep_header(const SweepPlan& plan) {
-  return fmt::format(
-      "{{\"schema_version\": 1, \"kind\": \"flashbound-sweep\", \"version\": {}, \"config\": {}, "
-      "\"points\": {}, \"shard\": {{\"index\": {}, \"count\": {}}}}}",
-      json_string(build_info().version), sweep_config_json(plan), plan.points, plan.shard.index + 1,
-      plan.shard.count);
-}
-
-std::string sweep_trailer(Index points) {
-  return fmt::format("{{\"complete\": true, \"points\": {}}}", points);
-}
 
 SweepFile::SweepFile(std::string path, const SweepPlan& plan, bool start_over)
     : path_(std::move(path)) {
+  std::error_code ignored;
+  // A pipe would block, a device cannot be read again.
+  if (std::filesystem::exists(path_, ignored) &&
+      !std::filesystem::is_regular_file(path_, ignored)) {
+    refuse("a regular file");
+  }
   descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);  // NOLINT(*-vararg)
   if (descriptor_ < 0) fail("cannot write", path_);
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    close(descriptor_);
+    ::close(descriptor_);
     throw IoError("cannot write " + path_ + ": another process is writing it");
   }
   try {
-    const std::string header = sweep_header(plan);
     if (start_over && ftruncate(descriptor_, 0) != 0) fail("cannot empty", path_);
-    resume(header, plan);
+    resume(header_of(plan), plan);
   } catch (...) {
-    close(descriptor_);
+    ::close(descriptor_);
     throw;
   }
 }
 
-SweepFile::~SweepFile() { close(descriptor_); }
+SweepFile::~SweepFile() { ::close(descriptor_); }
 
-void SweepFile::resume(const std::string& header, const SweepPlan& plan) {
+void SweepFile::refuse(const std::string& allowed) const {
+  throw ConfigError("output = " + path_ + ": must be " + allowed);
+}
+
+void SweepFile::resume(const SweepHeader& header, const SweepPlan& plan) {
   std::ifstream in(path_, std::ios::binary);
   if (!in) fail("cannot read", path_);
   std::string line;
-  if (!next_line(in, line)) {  // new, or killed before its first line was whole
+  if (!next_line(in, line)) {
+    // New, or killed before its first line was whole: `line` is all there is.
+    if (!(header_line(header) + "\n").starts_with(line)) {
+      refuse("a new file or one that a sweep began");
+    }
     if (ftruncate(descriptor_, 0) != 0) fail("cannot empty", path_);
-    append(header + "\n");
+    append(header_line(header) + "\n");
     return;
   }
-  if (line != header) {
-    const auto theirs = nlohmann::json::parse(line, nullptr, false);
-    if (!theirs.is_object() || theirs.value("kind", "") != "flashbound-sweep") {
-      throw ConfigError("output = " + path_ + ": must be a new file or one that a sweep began");
-    }
-    throw ConfigError("output = " + path_ + ": must be of the same sweep, but " +
-                      difference(nlohmann::json::parse(header), theirs));
-  }
+  const std::optional<SweepHeader> found = parse_header(line);
+  if (!found) refuse("a new file or one that a sweep began");
+  const std::string differs = difference(header, *found);
+  if (!differs.empty()) refuse("of the same sweep, but " + differs);
   auto whole = static_cast<off_t>(line.size() + 1);  // up to the last point, which may lack rows
   off_t at = whole;
   Index last = -1;
   while (next_line(in, line)) {
-    if (line == sweep_trailer(plan.own_points())) {
+    if (line == trailer_line(plan.own_points())) {
+      if (next_line(in, line) || !line.empty()) refuse("without anything after its last line");
       complete_ = true;
       done_ = plan.own_points();
       return;
     }
     const std::optional<Index> point = point_of_line(line);
-    if (!point)
-      throw ConfigError("output = " + path_ + ": must hold rows, not " + line.substr(0, 40));
+    if (!point) refuse("of rows, not " + line.substr(0, 40));
     if (*point != last) {
       if (last >= 0) ++done_;
       if (*point != plan.own_point(done_)) {
-        throw ConfigError("output = " + path_ + ": must hold points in order, but has " +
-                          std::to_string(*point) + " for " + std::to_string(plan.own_point(done_)));
+        refuse("of points in order, but has " + std::to_string(*point) + " for " +
+               std::to_string(plan.own_point(done_)));
       }
       last = *point;
       whole = at;

@@ -4,22 +4,17 @@
 // the last whole point.
 #pragma once
 
-#include "experiments/sweep_plan.hpp"
+#include "experiments/sweep_header.hpp"
 
-#include <fstream>
 #include <string>
 
 namespace flashbound {
 
-// The header line of a shard, without its line feed: schema, version, configuration, points, shard.
-std::string sweep_header(const SweepPlan& plan);
-// The last line.
-std::string sweep_trailer(Index points);
-
 class SweepFile {
  public:
   // Opens or creates, and locks. Throws ConfigError where the file is another sweep's (naming the
-  // first difference) or is not one, IoError where it cannot be written or is being written.
+  // first difference), is not one, or is no regular file; IoError where it cannot be written or is
+  // being written. Nothing that is not this sweep's is ever shortened, unless to start over.
   SweepFile(std::string path, const SweepPlan& plan, bool start_over);
   ~SweepFile();
   SweepFile(const SweepFile&) = delete;
@@ -34,7 +29,8 @@ class SweepFile {
   void append(const std::string& lines);
 
  private:
-  void resume(const std::string& header, const SweepPlan& plan);
+  void resume(const SweepHeader& header, const SweepPlan& plan);
+  [[noreturn]] void refuse(const std::string& allowed) const;
 
   std::string path_;
   int descriptor_ = -1;

@@ -6,6 +6,7 @@
 namespace flashbound {
 
 bool next_line(std::istream& in, std::string& line) {
+  line.clear();
   return static_cast<bool>(std::getline(in, line)) && !in.eof();
 }
 

@@ -9,12 +9,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <fstream>
+#include <optional>
 
 namespace flashbound {
 namespace {
-
-constexpr Int128 kPointsMax = Int128{1} << 40;
-constexpr Index kShardsMax = 1 << 20;
 
 // Options that say how a sweep runs, not what it computes.
 constexpr std::array<std::string_view, 9> kOfTheSweep{
@@ -49,6 +49,7 @@ const VerbText& swept_verb(const Options& options) {
 
 // A value alone, among defaults that go with it: what is refused here is refused everywhere.
 void judge(const SweepPlan& plan, const std::string& option, const std::string& value) {
+  if (option.starts_with("block-mask-")) return;  // says nothing without its file
   Options alone(plan.base.verb());
   const auto give = [&](const std::string& name, const std::string& text) {
     alone.set(name, {text, "command line"});
@@ -68,11 +69,40 @@ void judge(const SweepPlan& plan, const std::string& option, const std::string& 
   require_sweepable(alone);
 }
 
-}  // namespace
-
-Index SweepPlan::own_points() const {
-  return points <= shard.index ? 0 : (points - shard.index - 1) / shard.count + 1;
+// Values that are good apart may not go together at some points, which are rows then. What goes
+// together nowhere, or lacks something everywhere, is an error. Looks at points spread evenly.
+void require_some_point(const SweepPlan& plan) {
+  constexpr Index kLooks = 256;
+  Options options = plan.base;
+  std::optional<ConfigError> first;
+  for (Index look = 0; look < std::min(plan.points, kLooks); ++look) {
+    set_point(plan, plan.points <= kLooks ? look : plan.points / kLooks * look, options);
+    try {
+      require_sweepable(options);
+      return;
+    } catch (const ConfigError& error) {
+      if (!first) first = error;
+    }
+  }
+  throw *first;
 }
+
+// FNV-1a over a file's bytes: rows depend on them, not on the name.
+std::string content_mark(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (char byte = 0; in.get(byte);) {
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
+  }
+  return fmt::format("fnv1a {:016x}", hash);
+}
+
+// Lists may be files too.
+bool names_file(const std::string& option, const std::string& text) {
+  return option == "block-mask" || text.ends_with(".npy");
+}
+
+}  // namespace
 
 SweepPlan sweep_plan(const Options& options) {
   const VerbText& verb = swept_verb(options);
@@ -95,13 +125,16 @@ SweepPlan sweep_plan(const Options& options) {
     std::vector<std::string> values{text};
     if (lists(option)) values = sweep_values(name, text, ranges_of(option));
     plan.base.set(name, {values.front(), options.values().at(name).origin});
+    if (lists(option)) {
+      for (const std::string& value : values) judge(plan, name, value);
+    }
     if (values.size() < 2 && values.front() == text) continue;
-    for (const std::string& value : values) judge(plan, name, value);
     points = checked_mul(points, static_cast<Int128>(values.size()));
-    if (points > kPointsMax) reject(name, text, "part of at most 2^40 points");
+    if (points > kSweepPointsMax) reject(name, text, "part of at most 2^40 points");
     plan.axes.push_back({name, std::move(values)});
   }
   plan.points = static_cast<Index>(points);
+  require_some_point(plan);
   return plan;
 }
 
@@ -123,6 +156,10 @@ std::string sweep_config_json(const SweepPlan& plan) {
                                    [&](const SweepAxis& a) { return a.option == name; });
     if (axis == plan.axes.end()) {
       text += fmt::format(", {}: {}", json_string(name), json_string(entry.second.text));
+      if (names_file(name, entry.second.text)) {
+        text += fmt::format(", {}: {}", json_string(name + " content"),
+                            json_string(content_mark(entry.second.text)));
+      }
       continue;
     }
     std::string values;

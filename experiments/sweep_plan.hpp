@@ -9,6 +9,9 @@
 
 namespace flashbound {
 
+inline constexpr Index kSweepPointsMax = Index{1} << 40;
+inline constexpr Index kShardsMax = 1 << 20;
+
 struct SweepAxis {
   std::string option;
   std::vector<std::string> values;
@@ -20,6 +23,11 @@ struct Shard {
   Index count = 1;
 };
 
+// How many of so many points a shard takes.
+constexpr Index points_of_shard(Index points, const Shard& shard) {
+  return points <= shard.index ? 0 : (points - shard.index - 1) / shard.count + 1;
+}
+
 struct SweepPlan {
   Options base;                   // of the verb that is swept; every axis at its first value
   std::vector<SweepAxis> axes{};  // in the order of the option table, the first varies slowest
@@ -27,7 +35,7 @@ struct SweepPlan {
   Shard shard{};
 
   // Points of the shard, and the number of the n-th of them.
-  Index own_points() const;
+  Index own_points() const { return points_of_shard(points, shard); }
   Index own_point(Index n) const { return shard.index + n * shard.count; }
 };
 

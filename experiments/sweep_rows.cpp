@@ -50,6 +50,7 @@ Document sweep_document(const VerbText& verb) {
   for (const Column* column : document.columns) names.push_back(column->name);
   document.columns = columns_named(names);
   document.shown.insert(document.shown.begin(), "point");
+  if (document.shown.back() != "reason") document.shown.emplace_back("reason");
   return document;
 }
 

@@ -123,9 +123,10 @@ bool count_algorithm(const CountRequest& request, const Algorithm& algorithm, Do
                     : method == CountMethod::machine ? "machine"
                                                      : "closed-form"));
     Bytes required = bytes_of(counted.sram_peak, byte_size(request.dtype));
-    // Without a given size: what holds for whoever runs in as many words as this row does.
-    set_counts(document, row, counted,
-               lower_bound(p, request.dtype, algorithm.pass, request.sram.value_or(required)));
+    // In the given size, or where the row needs more, or nothing is given, in as many words as it
+    // has.
+    const Bytes memory = std::max(request.sram.value_or(Bytes{}), required);
+    set_counts(document, row, counted, lower_bound(p, request.dtype, algorithm.pass, memory));
     if (request.footprint == FootprintKind::kernel) {
       required = footprint(algorithm.program(), p, request.tile, request.dtype, request.footprint,
                            request.stages)

@@ -31,7 +31,7 @@ std::string tensors_json(const CurvePoint& point) {
 
 Document curve_document() {
   Document document = stair_document();
-  std::vector<std::string_view> names{"line_bytes", "cache_bytes", "ways", "layout"};
+  std::vector<std::string_view> names{"line_bytes", "cache_bytes", "ways", "layout", "leave_out"};
   for (const Column* column : document.columns) names.push_back(column->name);
   document.columns = columns_named(names);
   document.shown = {"policy",          "cache_bytes", "sram_bytes",           "hbm_read_bytes",
@@ -54,6 +54,17 @@ Row cache_row(const Document& document, const CurveRequest& request, Replacement
   set(document, row, "layout", std::string(name(request.layout)));
   set(document, row, "method",
       std::string(request.by_distances(policy) ? "stack-distances" : "cache-simulation"));
+  if (!request.leave_out.empty()) {
+    std::string left;
+    for (const std::string& tensor : request.leave_out) left += (left.empty() ? "" : ",") + tensor;
+    set(document, row, "leave_out", left);
+  }
+  if (!request.bounded) {  // the bound is about all tensors
+    for (const char* column : {"lower_bound_bytes", "ratio_to_lower_bound", "compulsory_bytes",
+                               "segment_bound_bytes", "product_bound_bytes"}) {
+      set(document, row, column, {});
+    }
+  }
   row.extra_json = tensors_json(point);
   return row;
 }
@@ -152,7 +163,7 @@ Outcome run_curve(const Options& options) {
             .x = {.label = "fast memory: tiles and cache (bytes)", .log = request.scratchpad},
             .y = {.label = "HBM bytes read and written", .log = request.scratchpad},
             .series = curves.series};
-  plot.series.push_back(bound_series(request, curves.series));
+  if (request.bounded) plot.series.push_back(bound_series(request, curves.series));
   outcome.document.figure_svg = plot_svg(plot);
   add_plot_file(options, outcome);
   return outcome;

@@ -10,8 +10,10 @@
 namespace flashbound {
 namespace {
 
-// Tiles of an algorithm that are all evaluated where every size matters: seconds.
-constexpr Int128 kTilesMax = Int128{1} << 21;
+// Tiles of an algorithm that are all evaluated: seconds.
+constexpr Int128 kTilesMax = Int128{1} << 23;
+// Sizes on an axis where there would be more.
+constexpr std::size_t kSizesMax = 1024;
 
 enum class Matters { nothing, block_q, block_kv, both };
 
@@ -49,6 +51,16 @@ std::vector<Index> every_size(Index length) {
   std::vector<Index> sizes(static_cast<std::size_t>(std::max<Index>(length, 1)));
   std::iota(sizes.begin(), sizes.end(), Index{1});
   return sizes;
+}
+
+// Evenly spread, the ends among them.
+std::vector<Index> spread(const std::vector<Index>& all) {
+  if (all.size() <= kSizesMax) return all;
+  std::vector<Index> some;
+  for (std::size_t s = 0; s < kSizesMax; ++s) {
+    some.push_back(all[s * (all.size() - 1) / (kSizesMax - 1)]);
+  }
+  return some;
 }
 
 std::vector<Index> merged(const std::vector<Index>& a, const std::vector<Index>& b) {
@@ -89,6 +101,13 @@ TileCandidates tile_candidates(std::string_view algorithm, const Problem& proble
   // Blocks of keys that are blocks of output columns as well.
   if (what == Matters::both) {
     candidates.block_kv = merged(candidates.block_kv, sizes(problem.head_dim_v));
+  }
+  const auto chosen = static_cast<Int128>(candidates.block_q.size()) *
+                      static_cast<Int128>(candidates.block_kv.size());
+  if (chosen > kTilesMax) {
+    candidates.all = false;
+    candidates.block_q = spread(candidates.block_q);
+    candidates.block_kv = spread(candidates.block_kv);
   }
   return candidates;
 }

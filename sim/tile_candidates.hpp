@@ -11,12 +11,12 @@
 //   - standard-tiled looks at no mask and reads K and V once a block of queries: block_kv = 1.
 //   - standard and standard-backward move the same whatever the tile: one row at a time is least.
 //   - rabe-staats (fewer, larger blocks of keys leave fewer summaries) and small-cache (whose
-//   blocks
-//     of keys are blocks of output columns too) depend on both.
+//     blocks of keys are blocks of output columns too) depend on both.
 // Without a mask only the number of blocks matters for traffic, and of the sizes that give one
 // number the least has the least residency: about 2 sqrt(N) sizes on an axis. With a mask, or
 // sequences of several lengths, edges fall differently for every size, so that all of them are
-// looked at, up to a limit beyond which the result does not claim to be the best.
+// looked at. Beyond 2^23 tiles of an algorithm some sizes stand for all, and the result does not
+// claim to be the best.
 #pragma once
 
 #include "core/problem.hpp"

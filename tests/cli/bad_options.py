@@ -142,7 +142,10 @@ CONFIG_CASES = {
 # Whole command lines.
 LINE_CASES = {
     "no verb": ([], "verb"),
-    "unknown verb": (["simulate"], "verify, count, tile, envelope, curve, sweep, merge, attend, numerics, list"),
+    "unknown verb": (
+        ["simulate"],
+        "verify, count, tile, envelope, curve, sweep, merge, attend, numerics, list",
+    ),
     "misspelt verb": (["cuont", "--seqlen", "1"], "did you mean count"),
     "option before the verb": (["--seqlen", "1"], "--seqlen"),
     "empty verb": ([""], "verb"),

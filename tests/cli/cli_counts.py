@@ -46,6 +46,15 @@ class Counts(CommandTest):
                 self.assertAlmostEqual(row["ratio_to_lower_bound"], ratio, delta=1e-12 * ratio)
         return expected
 
+    def test_no_row_is_below_its_bound_not_even_one_that_does_not_fit(self):
+        for sram in ("1KiB", "64KiB", "1GiB"):
+            for footprint in ("uniform", "kernel"):
+                for row in self.rows(
+                    "--seqlen", 2048, "--sram", sram, "--footprint", footprint, "--algorithm", "all"
+                ):
+                    self.assertGreaterEqual(row["hbm_bytes"], row["lower_bound_bytes"])
+                    self.assertGreaterEqual(row["ratio_to_lower_bound"], 1)
+
     def test_the_published_formulas(self):
         self.check_published(1024, 64, 64, 16, 64, 256, "fp16", 2)
         self.check_published(1000, 72, 3, 5, 48, 80, "fp32", 4)

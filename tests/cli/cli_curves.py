@@ -159,6 +159,16 @@ class Curves(CommandTest):
         for part in ("least from", "flash2 moves less than small-cache for good", "helps nothing"):
             self.assertIn(part, text)
 
+    def test_a_part_of_the_traffic_has_no_bound(self):
+        words = "curve --seqlen 64 --points 2 --leave-out".split()
+        for left, bounded in (("lse", True), ("k,v", False)):
+            for row in self.rows(*words, left):
+                self.assertEqual(row["leave_out"], left)
+                self.assertEqual(row["ratio_to_lower_bound"] is not None, bounded)
+        self.assertEqual(
+            len(self.rows("curve", "--seqlen", 256, "--algorithm", "flash1", "--points", 2)), 4
+        )
+
     def test_formats_agree(self):
         words = "curve --seqlen 128 --policy scratchpad,lru --points 8".split()
         rows = self.rows(*words)
@@ -177,20 +187,22 @@ class Curves(CommandTest):
             self.assertIn(chart, (self.folder / "page.html").read_text())
 
     def test_bad_input_is_one_line(self):
+        self.save("cells.npy", [[1, 0], [1, 1]])
         curve = ["curve", "--seqlen", "64"]
         for words, pattern in (
             ([*curve, "--policy", "mru"], "policy = mru"),
             ([*curve, "--policy", "plru"], "cache: is required"),
+            ([*curve, "--policy", "plru", "--cache", "96KiB"], "ways: is required"),
             ([*curve, "--ways", "4"], "cache: is required"),
             ([*curve, "--cache", "100"], "cache = 100: must be a multiple"),
-            ([*curve, "--cache", "0", "--policy", "fifo"], "capacity = 0"),
+            ([*curve, "--cache", "0", "--policy", "fifo"], "cache = 0"),
             ([*curve, "--cache", "12KiB", "--ways", "5"], "capacity = 12288"),
             ([*curve, "--cache", "12KiB", "--ways", "12", "--policy", "plru"], "power of two"),
-            ([*curve, "--line-size", "48"], "line_bytes = 48"),
-            ([*curve, "--line-size", "0"], "line_bytes = 0"),
+            ([*curve, "--line-size", "48"], "line-size = 48"),
+            ([*curve, "--line-size", "0"], "line-size = 0"),
             ([*curve, "--layout", "tiled"], "layout = tiled"),
             ([*curve, "--granularity", "byte"], "granularity = byte"),
-            ([*curve, "--leave-out", "x"], "x"),
+            ([*curve, "--leave-out", "x"], "leave-out = x: must be of q, k, v, o, lse"),
             ([*curve, "--points", "1"], "points = 1"),
             ([*curve, "--points", "some"], "points = some"),
             ([*curve, "--algorithm", "forward"], "one algorithm"),
@@ -201,6 +213,10 @@ class Curves(CommandTest):
             ),
             (["curve", "--seqlen", "16777216", "--policy", "opt"], "accesses|units|lines"),
             (["tile", "--seqlen", "64"], "sram: is required"),
+            (
+                ["tile", "--seqlen", "64", "--sram", "1KiB", "--block-mask", "cells.npy"],
+                "block-mask-q: is required",
+            ),
             (["tile", "--seqlen", "64", "--sram", "0"], "sram = 0"),
             (["tile", "--seqlen", "64", "--sram", "1KiB", "--algorithm", "all"], "one pass"),
             (["envelope", "--seqlen", "0"], "seqlen"),

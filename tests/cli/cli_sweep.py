@@ -19,7 +19,9 @@ POINTS = 2 * 4 * 6 * 2
 
 
 def merged_rows(text):
-    return [json.loads(line) for line in text.splitlines()]
+    """Rows without the first and last line of a file."""
+    rows = [json.loads(line) for line in text.splitlines()]
+    return [row for row in rows if "point" in row]
 
 
 class Sweep(CommandTest):
@@ -27,10 +29,9 @@ class Sweep(CommandTest):
         self.succeed(*SWEEP, *words)
 
     def whole(self):
-        """The rows of one uninterrupted shard, as merge writes them."""
+        """The file of one uninterrupted shard."""
         self.sweep("--output", "whole.jsonl")
-        self.succeed("merge", "--input", "whole.jsonl", "--output", "rows.jsonl")
-        return (self.folder / "rows.jsonl").read_bytes()
+        return (self.folder / "whole.jsonl").read_bytes()
 
     def test_a_row_is_that_of_the_swept_verb(self):
         rows = merged_rows(self.whole().decode())
@@ -107,8 +108,12 @@ class Sweep(CommandTest):
         other = [*SWEEP, "--output", "mine.jsonl", "--head-dim", "128"]
         self.refuses(other, 2, r'config\.head-dim = "128", "64" in the file')
         self.refuses([*SWEEP, "--output", "mine.jsonl", "--shard", "1/2"], 2, r"shard\.count")
-        self.write("text.jsonl", "some text\n")
-        self.refuses([*SWEEP, "--output", "text.jsonl"], 2, "one that a sweep began")
+        for text in ("some text\n", "no line feed", b"\x00\xff" * 9, "{}\n", '{"kind": 5}\n'):
+            self.write("text.jsonl", text)
+            self.refuses([*SWEEP, "--output", "text.jsonl"], 2, "one that a sweep began")
+        os.mkfifo(self.folder / "pipe")
+        for place in ("pipe", "/dev/null", "."):
+            self.refuses([*SWEEP, "--output", place], 2, "must be a regular file")
         self.succeed(*other, "--force")
 
     def test_a_file_that_is_being_written_is_refused(self):
@@ -126,6 +131,62 @@ class Sweep(CommandTest):
         self.assertEqual([row["status"] for row in rows], ["ok", "ok", "ok", "infeasible"])
         self.assertRegex(rows[3]["reason"], "num_heads_q = 8: must be a multiple")
         self.assertEqual((rows[3]["num_heads_q"], rows[3]["num_heads_kv"]), (8, 3))
+
+    def test_a_single_bad_value_is_no_row(self):
+        for words, pattern in (
+            (["--seqlen", "64", "--dtype", "fp17"], "dtype = fp17"),
+            (["--seqlen", "64", "--algorithm", "foo"], "algorithm = foo"),
+            (["--seqlen", "64", "--method", "foo"], "method = foo"),
+            (["--seqlen", "64", "--block-q", "0"], "block_q = 0"),
+            (["--seqlen", "64", "--sram", "-5"], "sram = -5"),
+            (["--seqlen", "64", "--of", "tile", "--sram", "0"], "sram = 0"),
+            (["--seqlen", "64", "--of", "tile"], "sram: is required"),
+            (["--of", "tile", "--sram", "1KiB"], "seqlen"),
+            (["--block-q", "16,32"], "seqlen"),
+            (["--seqlen", "64", "--seqlen-q", "5", "--block-q", "16,32"], "seqlen"),
+            (["--seqlen", "64", "--cu-seqlens-q", "abc", "--block-q", "16,32"], "cu.seqlens"),
+            (["--seqlen", "64", "--softcap", "0:1:+1"], "softcap = 0:1:"),
+        ):
+            self.refuses(["sweep", *words, "--output", "never.jsonl"], 2, pattern)
+
+    def test_the_cells_of_a_mask_belong_to_the_sweep(self):
+        words = "sweep --seqlen 64 --block-q 16,32 --block-mask m.npy --block-mask-q 32".split()
+        words += "--block-mask-kv 32 --algorithm flash2".split()
+        self.save("m.npy", [[1, 0], [1, 1]])
+        self.succeed(*words, "--shard", "1/2", "--output", "1.jsonl")
+        self.save("m.npy", [[1, 1], [1, 1]])
+        self.succeed(*words, "--shard", "2/2", "--output", "2.jsonl")
+        self.refuses([*words, "--shard", "1/2", "--output", "1.jsonl"], 2, "block-mask content")
+        merge = ["merge", "--input", "1.jsonl,2.jsonl", "--output", "all.jsonl"]
+        self.refuses(merge, 2, "block-mask content")
+
+    def test_an_interrupted_sweep_of_tiles_keeps_what_is_finished(self):
+        words = "sweep --of tile --seqlen 700:760:+1 --mask causal --sram 64KiB".split()
+        words += "--algorithm small-cache --quiet --threads 1 --output t.jsonl".split()
+        running = subprocess.Popen([FLASHBOUND, *words], cwd=self.folder)
+        rows = self.folder / "t.jsonl"
+        deadline = time.monotonic() + 100
+        while time.monotonic() < deadline and not (
+            rows.exists() and rows.read_bytes().count(b"\n") > 3
+        ):
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        self.assertEqual(running.wait(timeout=100), 130)
+        lines = rows.read_bytes().splitlines()
+        self.assertGreater(len(lines), 3)
+        self.assertNotIn(b"complete", lines[-1])
+
+    def test_a_kill_leaves_nothing_but_the_file(self):
+        words = "sweep --seqlen 16:3200:+16 --block-q 8:256:+8 --block-kv 8:64:+8".split()
+        running = subprocess.Popen([FLASHBOUND, *words, "--output", "k.jsonl"], cwd=self.folder)
+        time.sleep(0.3)
+        running.kill()
+        running.wait()
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["k.jsonl"])
+
+    def test_a_file_has_one_format_and_no_page(self):
+        self.refuses([*SWEEP, "--output", "x.csv", "--format", "csv"], 2, "format = csv")
+        self.refuses([*SWEEP, "--output", "x", "--report", "x.html"], 2, "report = x.html")
 
     def test_bad_lists_are_refused_before_anything_runs(self):
         base = ["sweep", "--seqlen", "64", "--output", "never.jsonl"]
@@ -168,7 +229,24 @@ class Sweep(CommandTest):
         self.refuses([*merge, "1.jsonl,2.jsonl"], 2, "lacks point")
         self.write("2.jsonl", whole)
         self.sweep("--shard", "2/2", "--output", "other.jsonl", "--head-dim", "32")
-        self.refuses([*merge, "1.jsonl,other.jsonl"], 2, "differs in config")
+        self.refuses([*merge, "1.jsonl,other.jsonl"], 2, 'config.head-dim = "64", "32" in the file')
+        self.refuses([*merge[:2], "1.jsonl", "--force", *merge[3:], "1.jsonl,2.jsonl"], 2, "output")
+        self.write("2.jsonl", whole[: -len(lines[-1])] + b"{}\n")
+        self.refuses([*merge, "1.jsonl,2.jsonl"], 2, "must be complete")
+        self.write("2.jsonl", whole + b"garbage")
+        self.refuses([*merge, "1.jsonl,2.jsonl"], 2, "must be complete")
+        for good, bad in (
+            (b'"index": 2', b'"index": 0'),
+            (b'"index": 2', b'"index": "a"'),
+            (b'"count": 2', b'"count": 1000000000000'),
+            (b'"count": 2', b'"count": -3'),
+            (b'"shard": {', b'"shart": {'),
+            (b'"kind": "flashbound-sweep"', b'"kind": 5'),
+            (b'"points": 96', b'"points": 1e3'),
+        ):
+            self.assertIn(good, lines[0])
+            self.write("2.jsonl", lines[0].replace(good, bad) + b"".join(lines[1:]))
+            self.refuses([*merge, "1.jsonl,2.jsonl"], 2, "a file that a sweep wrote")
         self.write("text", "no sweep\n")
         self.refuses([*merge, "text"], 2, "a file that a sweep wrote")
 

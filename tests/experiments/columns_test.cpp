@@ -103,6 +103,7 @@ constexpr std::string_view kPublished[] = {
     "point",
     "ways",
     "layout",
+    "leave_out",
 };
 
 bool ends_with(std::string_view text, std::string_view end) {

@@ -152,9 +152,9 @@ TEST_SUITE("experiments.threads") {
     check_equal(one, run_verify(plan, threaded(4), step));
     CHECK(steps == 2 * verify_step_count(plan));
     check_equal(one, run_verify(plan, serial, step));
-    // For each of two problems two counts of every algorithm, two formats of the forward ones, and
-    // the reference against exact attention.
-    CHECK(one.size() == 4 * algorithms().size() + 4 * algorithms(Pass::forward).size() + 2);
+    // For each of two problems four checks of every algorithm's counts, two formats of the forward
+    // ones, and the reference against exact attention.
+    CHECK(one.size() == 8 * algorithms().size() + 4 * algorithms(Pass::forward).size() + 2);
     for (const VerifyCheck& check : one) {
       CAPTURE(check.check);
       CAPTURE(check.algorithm);
@@ -170,15 +170,15 @@ TEST_SUITE("experiments.threads") {
       std::atomic<Index> left = steps;
       return run_verify(plan, threaded(threads), [&] { return --left > 0; });
     };
-    // A step of counts finishes two checks.
-    CHECK(stopped_after(1, 1).size() == 2);
-    CHECK(stopped_after(3, 1).size() == 6);
+    // A step of counts finishes four checks.
+    CHECK(stopped_after(1, 1).size() == 4);
+    CHECK(stopped_after(3, 1).size() == 12);
     const auto counts = static_cast<Index>(2 * algorithms().size());
-    CHECK(stopped_after(counts, 1).size() == 4 * algorithms().size());
+    CHECK(stopped_after(counts, 1).size() == 8 * algorithms().size());
     const auto references = static_cast<Index>(1 + small_problem().num_heads_q);
-    CHECK(stopped_after(counts + references + 1, 1).size() == 4 * algorithms().size() + 1);
+    CHECK(stopped_after(counts + references + 1, 1).size() == 8 * algorithms().size() + 1);
     const std::vector<VerifyCheck> some = stopped_after(3, 4);
-    CHECK(some.size() >= 6);
+    CHECK(some.size() >= 12);
     CHECK(some.size() < whole.size());
     for (const VerifyCheck& check : some) CHECK(check.passed);
   }
