@@ -11,7 +11,9 @@ import unittest
 
 from command import CommandTest
 
-VERBS = ("verify", "count", "attend", "numerics", "list")
+VERBS = (
+    "verify", "count", "tile", "envelope", "curve", "sweep", "merge", "attend", "numerics", "list",
+)  # fmt: skip
 COUNT = ["count", "--seqlen", "1000", "--mask", "causal"]
 
 
