@@ -183,6 +183,7 @@ TEST_SUITE("sim.memory_levels") {
         hits += cache.access({line, trace.unit_tensor[line], access % 2 != 0}) ? 1 : 0;
       }
       cache.flush();
+      cache.flush();  // nothing is dirty any more
       CHECK(result.tensors == simulate_levels(std::vector<CacheLevel>{level}, trace)[0].tensors);
       Index counted = 0;
       for (const LevelTraffic& t : result.tensors) counted += t.read_hits + t.write_hits;
