@@ -58,9 +58,9 @@ std::optional<double> slope(const Staircase& staircase, Bytes low, Bytes high, B
   const double first = std::log(real(low));
   const double step = (std::log(real(high)) - first) / std::max(samples - 1, 1);
   for (int s = 0; s < samples; ++s) {
-    // The logarithm's rounding must not leave the ends out.
-    const Bytes sram =
-        std::clamp(Bytes(static_cast<Int128>(std::exp(first + s * step))), low, high);
+    // The ends themselves, whatever their logarithms round to.
+    const Bytes within(static_cast<Int128>(std::exp(first + s * step)));
+    const Bytes sram = s == 0 ? low : s == samples - 1 ? high : within;
     const StairPoint* point = staircase.at(sram);
     if (point == nullptr || point->moved() <= fixed) continue;
     // At the point's own size: between steps the curve is flat, which is no property of the law.

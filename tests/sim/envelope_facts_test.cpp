@@ -106,9 +106,17 @@ TEST_SUITE("sim.envelope_facts") {
       // Sizes between the points count at the points themselves.
       CHECK(*slope(law, Bytes(1 << 10), high, Bytes(9)) ==
             doctest::Approx(-0.5 * fall).epsilon(1e-12));
-      // Two samples are the ends, which roundings leave in.
-      CHECK(*slope(law, Bytes(1 << 10), high, Bytes(9), 2) ==
-            doctest::Approx(-0.5 * fall).epsilon(1e-12));
+    }
+  }
+
+  TEST_CASE("two samples are the ends whatever their logarithms round to") {
+    for (Index low = 1000; low < 3000; ++low) {
+      const Index high = 3 * low + 1;
+      const Staircase ends{.points = {point("a", low, 80), point("a", high, 20)}};
+      const double expected = std::log(20.0 / 80) / std::log(ratio(Bytes(high), Bytes(low)));
+      const auto found = slope(ends, Bytes(low), Bytes(high), Bytes(0), 2);
+      REQUIRE(found.has_value());
+      CHECK(*found == doctest::Approx(expected).epsilon(1e-13));
     }
   }
 
