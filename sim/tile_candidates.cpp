@@ -115,7 +115,8 @@ std::vector<Index> distinct_block_sizes(Index length) {
 }
 
 TileCandidates tile_candidates(std::string_view algorithm, const Problem& problem) {
-  const auto [name, what, looks_at_mask] = sensitivity_of(algorithm);
+  const Sensitivity sensitivity = sensitivity_of(algorithm);
+  const Matters what = sensitivity.what;
   const bool masked =
       problem.window_left >= 0 || problem.window_right >= 0 || problem.block_mask.has_value();
   std::vector<Index> lengths_q{1};
@@ -132,10 +133,10 @@ TileCandidates tile_candidates(std::string_view algorithm, const Problem& proble
     sort_once(lengths_kv);
   }
   const auto affordable = [&](const TileCandidates& candidates) {
-    return work(candidates, problem, looks_at_mask) <= kWorkMax;
+    return work(candidates, problem, sensitivity.looks_at_mask) <= kWorkMax;
   };
   TileCandidates candidates;
-  const bool every = looks_at_mask && masked;
+  const bool every = sensitivity.looks_at_mask && masked;
   if (every && Int128{lengths_q.back()} * lengths_kv.back() <= kWorkMax) {
     candidates = {every_size(lengths_q.back()), every_size(lengths_kv.back()), true};
     if (affordable(candidates)) return candidates;

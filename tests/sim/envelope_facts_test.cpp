@@ -133,7 +133,7 @@ TEST_SUITE("sim.envelope_facts") {
     constexpr Index kWords = 1 << 18;
     constexpr Index kBlock = kWords / (4 * kD);  // M / 4d, of keys or of queries
     const Problem problem = square(kN, kD);
-    const Bytes sram(8 * kWords);
+    const Bytes sram(Int128{8} * kWords);
     const auto constant = [&](std::string_view algorithm, const Tile& tile) {
       const Staircase stairs = one_tile(algorithm, problem, tile, sram);
       return *flash_constant(stairs, problem, NumberFormat::fp64, sram);
@@ -151,8 +151,8 @@ TEST_SUITE("sim.envelope_facts") {
     constexpr Index kD = 64;
     const Problem problem = square(kN, kD);
     const Staircase stairs = staircase(algorithm_named("flash2"), problem, {NumberFormat::fp64});
-    const Bytes low(8 * kD * kD);
-    const Bytes high(kN * kD);  // of M = N d / 8 words
+    const Bytes low(Int128{8} * kD * kD);
+    const Bytes high(Int128{kN} * kD);  // of M = N d / 8 words
     const Bytes once(8 * (2 * Int128{kN} * kD + kN));
     const double found = *slope(stairs, low, high, once);
     // M = r (2 d + 4) + 2 d words hold r = ceil(N / Tr) queries. So log Tr = c - log M + e, with e

@@ -42,6 +42,7 @@ std::vector<Index> enumerated(const std::vector<Index>& lengths, Index longest) 
   std::vector<Index> sizes;
   for (Index size = 1; size <= longest; ++size) {
     std::vector<Index> blocks;
+    blocks.reserve(lengths.size());
     for (const Index length : lengths) blocks.push_back(Partition{length, size}.count());
     if (seen.insert(blocks).second) sizes.push_back(size);
   }
@@ -112,7 +113,7 @@ TEST_SUITE("sim.tile_candidates") {
     CHECK(tile_candidates("small-cache", with_cells(square(256, 16), 16)).all);
     // What does not look at the cells has all the time.
     CHECK(tile_candidates("standard-tiled", with_cells(square(1024, 16), 1)).all);
-    // 2^11 sequences, each a form, for 64 x 64 tiles.
+    // 2^12 sequences, each a form, for 64 x 64 tiles.
     Problem many = packed(std::vector<Index>(1 << 12, 64), 64);
     many.window_right = 0;
     CHECK_FALSE(tile_candidates("small-cache", many).all);

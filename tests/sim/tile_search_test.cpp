@@ -119,38 +119,53 @@ void check_ties(const Algorithm& algorithm, const Problem& problem, const TileSe
   }
 }
 
+struct Kinds {
+  int windows = 0;
+  int block_masks = 0;
+  int packings = 0;
+  int groups = 0;
+};
+
+// Every algorithm and both footprints, on that many random problems.
+Kinds check_random_problems(int problems) {
+  Kinds seen;
+  for (std::uint64_t seed = 0; problems > 0; ++seed) {
+    const testing::RandomCase random = testing::random_case(seed);
+    const Problem& problem = random.problem;
+    if (!small(problem)) continue;
+    --problems;
+    seen.windows += problem.window_left >= 0 || problem.window_right >= 0 ? 1 : 0;
+    seen.block_masks += problem.block_mask ? 1 : 0;
+    seen.packings += problem.cu_seqlens_q.empty() ? 0 : 1;
+    seen.groups += q_heads_per_kv_head(problem) > 1 ? 1 : 0;
+    for (const Algorithm& algorithm : algorithms()) {
+      const std::string what = std::string(algorithm.name) + ": " + testing::describe(random);
+      CAPTURE(what);
+      const NumberFormat dtype = seed % 2 == 0 ? NumberFormat::fp16 : NumberFormat::fp32;
+      const auto stages = static_cast<Index>(1 + seed % 3);
+      check_least(algorithm, problem, {.dtype = dtype});
+      check_least(algorithm, problem,
+                  {.dtype = dtype, .footprint = FootprintKind::kernel, .stages = stages});
+      check_ties(algorithm, problem, {.dtype = dtype});
+    }
+  }
+  return seen;
+}
+
 }  // namespace
 
-TEST_SUITE("sim.tile_search") {
-  TEST_CASE("a staircase is that of all tiles for every algorithm and footprint") {
-    int problems = 0;
-    int windows = 0;
-    int block_masks = 0;
-    int packings = 0;
-    int groups = 0;
-    for (std::uint64_t seed = 0; problems < 200; ++seed) {
-      const testing::RandomCase random = testing::random_case(seed);
-      const Problem& problem = random.problem;
-      if (!small(problem)) continue;
-      ++problems;
-      windows += problem.window_left >= 0 || problem.window_right >= 0 ? 1 : 0;
-      block_masks += problem.block_mask ? 1 : 0;
-      packings += problem.cu_seqlens_q.empty() ? 0 : 1;
-      groups += q_heads_per_kv_head(problem) > 1 ? 1 : 0;
-      for (const Algorithm& algorithm : algorithms()) {
-        const std::string what = std::string(algorithm.name) + ": " + testing::describe(random);
-        CAPTURE(what);
-        const NumberFormat dtype = seed % 2 == 0 ? NumberFormat::fp16 : NumberFormat::fp32;
-        const auto stages = static_cast<Index>(1 + seed % 3);
-        check_least(algorithm, problem, {.dtype = dtype});
-        check_least(algorithm, problem,
-                    {.dtype = dtype, .footprint = FootprintKind::kernel, .stages = stages});
-        check_ties(algorithm, problem, {.dtype = dtype});
-      }
-    }
+TEST_SUITE("sim.tile_search_long") {
+  TEST_CASE("a staircase is that of all tiles on 250 problems") {
+    const Kinds seen = check_random_problems(250);
     // Each kind is there in numbers.
-    for (const int kind : {windows, block_masks, packings, groups}) CHECK(kind >= 25);
+    for (const int kind : {seen.windows, seen.block_masks, seen.packings, seen.groups}) {
+      CHECK(kind >= 40);
+    }
   }
+}
+
+TEST_SUITE("sim.tile_search") {
+  TEST_CASE("a staircase is that of all tiles on a few problems") { check_random_problems(10); }
 
   TEST_CASE("a search that leaves tiles out has only points that their tiles attain") {
     Problem problem = square(6000, 8);
