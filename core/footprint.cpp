@@ -2,6 +2,7 @@
 
 #include "core/count.hpp"
 #include "core/program_ranges.hpp"
+#include "core/visible_blocks.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -18,11 +19,14 @@ Index role_bytes(TileRole role, NumberFormat dtype) {
   return role == TileRole::operand ? bytes : std::max(bytes, kAccumulatorBytesMin);
 }
 
+// How copies of a tile are counted: block by block, or where a closed form has them, by it.
+enum class Copies { walked, closed };
+
 // Sizes of buffers, which do not depend on which block is being worked on.
 class BufferSizes {
  public:
-  BufferSizes(const Program& program, const Schedule& schedule)
-      : program_(program), schedule_(schedule), environment_(program.loops.size(), 0) {}
+  BufferSizes(const Program& program, const Schedule& schedule, Copies how)
+      : program_(program), schedule_(schedule), how_(how), environment_(program.loops.size(), 0) {}
 
   // Largest size of a block: of the first one, or, padded, what the tile parameter says.
   Index extent(const Extent& extent, bool padded) const {
@@ -33,21 +37,13 @@ class BufferSizes {
     return interval_of(extent, schedule_, program_, environment_).size();
   }
 
-  // Most copies that any block of the enclosing loop asks for.
+  // Most copies that any blocks of the enclosing loops ask for.
   Index copies(const TileDecl& tile) {
     if (!tile.copied) return 1;
-    Index most = 0;
-    const auto loop = static_cast<std::size_t>(std::max(tile.copies.of, 0));
-    LoopBlocks outer = loop_blocks(program_.loops[loop].range, schedule_, environment_);
-    const Mask& mask = schedule_.mask;
-    const bool masked = mask.window_left >= 0 || mask.window_right >= 0 || mask.blocks.present();
-    if (!masked) outer.run.end = std::min(outer.run.end, outer.run.begin + 1);  // all are alike
-    for_each_block(outer, [&](Index block) {
-      environment_[loop] = block;
-      most = std::max(most, loop_blocks(tile.copies, schedule_, environment_).count());
-    });
-    environment_[loop] = 0;
-    return most;
+    if (how_ == Copies::closed && key_blocks_of_any_queries(tile.copies)) return key_blocks_max();
+    std::vector<std::size_t> loops;
+    append_loops_behind(tile.copies, loops);
+    return most_copies(tile.copies, loops, 0);
   }
 
  private:
@@ -65,79 +61,142 @@ class BufferSizes {
     return 1;
   }
 
+  bool key_blocks_of_any_queries(const LoopRange& range) const {
+    return range.kind == RangeKind::visible_kv_blocks &&
+           program_.loops[static_cast<std::size_t>(range.of)].range.kind == RangeKind::all_q_blocks;
+  }
+  Index key_blocks_max() {
+    if (!key_blocks_max_) {
+      const auto [whole, ragged] = visible_blocks(schedule_).classes;
+      key_blocks_max_ = std::max(whole.kv_blocks_max, ragged.kv_blocks_max);
+    }
+    return *key_blocks_max_;
+  }
+
+  // The loops that `range` is seen from, and those that they are seen from, outermost first.
+  void append_loops_behind(const LoopRange& range, std::vector<std::size_t>& loops) const {
+    for (const int index : {range.split, range.of}) {
+      const auto loop = static_cast<std::size_t>(std::max(index, 0));
+      if (index == kNone || std::find(loops.begin(), loops.end(), loop) != loops.end()) continue;
+      append_loops_behind(program_.loops[loop].range, loops);
+      loops.push_back(loop);
+    }
+  }
+
+  Index most_copies(const LoopRange& copies, const std::vector<std::size_t>& loops,
+                    std::size_t at) {
+    if (at == loops.size()) return loop_blocks(copies, schedule_, environment_).count();
+    Index most = 0;
+    const LoopRange& range = program_.loops[loops[at]].range;
+    for_each_block(loop_blocks(range, schedule_, environment_), [&](Index block) {
+      environment_[loops[at]] = block;
+      most = std::max(most, most_copies(copies, loops, at + 1));
+    });
+    environment_[loops[at]] = 0;
+    return most;
+  }
+
   const Program& program_;
   const Schedule& schedule_;
+  Copies how_;
   Environment environment_;
+  std::optional<Index> key_blocks_max_{};  // once asked for
+};
+
+// One buffer as it is charged.
+struct ChargedBuffer {
+  const TileDecl& tile;
+  Index rows = 0;
+  Index cols = 0;
+  Index copies = 0;
+  Index element_bytes = 0;
+
+  Bytes bytes() const {
+    return bytes_of(Elements(checked_mul(checked_mul(rows, cols), copies)), element_bytes);
+  }
 };
 
 struct KernelBuffers {
-  const Statement& kernel;
   const Program& program;
   BufferSizes& sizes;
   NumberFormat dtype;
   Index stages;
 
-  std::vector<FootprintBuffer> list(Charge charge) const {
-    std::vector<FootprintBuffer> buffers;
-    collect(kernel.body, 0, charge, buffers);
-    return buffers;
+  // Calls visit(buffer) for each buffer of `kernel`.
+  template <class Visit>
+  void for_each(const Statement& kernel, Charge charge, const Visit& visit) const {
+    walk(kernel.body, 0, charge, visit);
+  }
+
+  Bytes total(const Statement& kernel, Charge charge) const {
+    Bytes sum;
+    for_each(kernel, charge, [&](const ChargedBuffer& buffer) { sum += buffer.bytes(); });
+    return sum;
+  }
+
+  // The kernel that needs most, the first of equals; a program has at least one.
+  const Statement& largest(Charge charge) const {
+    const Statement* most = &program.body.front();
+    for (const Statement& kernel : program.body) {
+      if (total(kernel, charge) > total(*most, charge)) most = &kernel;
+    }
+    return *most;
+  }
+  Bytes largest_total(Charge charge) const {
+    Bytes most;
+    for (const Statement& kernel : program.body) most = std::max(most, total(kernel, charge));
+    return most;
   }
 
  private:
-  void collect(const std::vector<Statement>& body, int depth, Charge charge,
-               std::vector<FootprintBuffer>& buffers) const {
+  template <class Visit>
+  void walk(const std::vector<Statement>& body, int depth, Charge charge,
+            const Visit& visit) const {
     for (const Statement& s : body) {
-      if (s.op == Op::loop) collect(s.body, depth + 1, charge, buffers);
+      if (s.op == Op::loop) walk(s.body, depth + 1, charge, visit);
       if (s.op != Op::load && s.op != Op::allocate) continue;
       const TileDecl& tile = program.tiles[static_cast<std::size_t>(s.result.tile)];
       const bool padded = charge >= Charge::full_blocks;
       const bool in_flight = s.op == Op::load && depth > 1 && tile.role == TileRole::operand;
-      FootprintBuffer buffer{kernel.label, tile.name, sizes.extent(tile.rows, padded),
-                             sizes.extent(tile.cols, padded), sizes.copies(tile)};
-      if (charge >= Charge::stages && in_flight) buffer.copies *= stages;
-      buffer.element_bytes =
-          charge >= Charge::role_widths ? role_bytes(tile.role, dtype) : byte_size(dtype);
-      const Elements elements(checked_mul(checked_mul(buffer.rows, buffer.cols), buffer.copies));
-      buffer.bytes = bytes_of(elements, buffer.element_bytes);
-      buffers.push_back(buffer);
+      const Index buffered = charge >= Charge::stages && in_flight ? stages : 1;
+      visit(ChargedBuffer{.tile = tile,
+                          .rows = sizes.extent(tile.rows, padded),
+                          .cols = sizes.extent(tile.cols, padded),
+                          .copies = sizes.copies(tile) * buffered,
+                          .element_bytes = charge >= Charge::role_widths
+                                               ? role_bytes(tile.role, dtype)
+                                               : byte_size(dtype)});
     }
   }
 };
 
-Bytes total(const std::vector<FootprintBuffer>& buffers) {
-  Bytes sum;
-  for (const FootprintBuffer& buffer : buffers) sum += buffer.bytes;
-  return sum;
-}
-
-// Buffers of the kernel that needs most.
-std::vector<FootprintBuffer> largest_buffers(const Program& program, BufferSizes& sizes,
-                                             NumberFormat dtype, Index stages, Charge charge) {
-  std::vector<FootprintBuffer> most;
-  for (const Statement& kernel : program.body) {
-    auto buffers = KernelBuffers{kernel, program, sizes, dtype, stages}.list(charge);
-    if (most.empty() || total(buffers) > total(most)) most = std::move(buffers);
-  }
-  return most;
+// Buffers of the kernel that needs most when everything is charged.
+std::vector<FootprintBuffer> largest_buffers(const KernelBuffers& kernels) {
+  const Statement& kernel = kernels.largest(Charge::stages);
+  std::vector<FootprintBuffer> buffers;
+  kernels.for_each(kernel, Charge::stages, [&](const ChargedBuffer& buffer) {
+    buffers.push_back({kernel.label, buffer.tile.name, buffer.rows, buffer.cols, buffer.copies,
+                       buffer.element_bytes, buffer.bytes()});
+  });
+  return buffers;
 }
 
 Footprint head_footprint(const Program& program, const Schedule& schedule, NumberFormat dtype,
                          Index stages) {
-  BufferSizes sizes(program, schedule);
-  const auto largest = [&](Charge charge) {
-    return largest_buffers(program, sizes, dtype, stages, charge);
-  };
+  BufferSizes sizes(program, schedule, Copies::walked);
+  const KernelBuffers kernels{program, sizes, dtype, stages};
   Footprint result;
   const Elements peak = count_head(program, schedule, dtype).sram_peak;
   result.residency = bytes_of(peak, byte_size(dtype));
-  const Bytes unshared = total(largest(Charge::unshared));
-  const Bytes padded = total(largest(Charge::full_blocks));
-  const Bytes widened = total(largest(Charge::role_widths));
-  result.buffers = largest(Charge::stages);
+  const Bytes unshared = kernels.largest_total(Charge::unshared);
+  const Bytes padded = kernels.largest_total(Charge::full_blocks);
+  const Bytes widened = kernels.largest_total(Charge::role_widths);
+  const Bytes staged = kernels.largest_total(Charge::stages);
+  result.buffers = largest_buffers(kernels);
   result.unshared_buffers = unshared - result.residency;
   result.ragged_padding = padded - unshared;
   result.wider_elements = widened - padded;
-  result.pipeline_stages = total(result.buffers) - widened;
+  result.pipeline_stages = staged - widened;
   return result;
 }
 
@@ -158,8 +217,8 @@ Footprint footprint(const Program& program, const Problem& problem, const Tile& 
 
 Bytes kernel_footprint(const Program& program, const Schedule& schedule, NumberFormat dtype,
                        Index stages) {
-  BufferSizes sizes(program, schedule);
-  return total(largest_buffers(program, sizes, dtype, stages, Charge::stages));
+  BufferSizes sizes(program, schedule, Copies::closed);
+  return KernelBuffers{program, sizes, dtype, stages}.largest_total(Charge::stages);
 }
 
 Bytes required_bytes(const Footprint& footprint, FootprintKind kind) {

@@ -50,7 +50,8 @@ Footprint footprint(const Program& program, const Problem& problem, const Tile& 
                     NumberFormat dtype, FootprintKind kind = FootprintKind::uniform,
                     Index stages = 1);
 
-// Footprint::kernel_total() of one head of the schedule, without the steps that lead to it.
+// Footprint::kernel_total() of one head of the schedule, without the steps that lead to it and
+// without walking the blocks of any program in programs.hpp.
 Bytes kernel_footprint(const Program& program, const Schedule& schedule, NumberFormat dtype,
                        Index stages);
 

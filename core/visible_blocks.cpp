@@ -88,6 +88,26 @@ QBlockClass band_class(const BandEdges& edges, Index rows, Index begin, Index en
   return result;
 }
 
+// Without a mask every block of queries sees every block of keys.
+VisibleBlocks everything_visible(const Shape& shape, const Tile& tile) {
+  const Partition queries{shape.seqlen_q, tile.block_q};
+  const Partition keys{shape.seqlen_kv, tile.block_kv};
+  const auto its = [&](Index rows) {
+    return QBlockClass{.rows = rows,
+                       .kv_blocks_max = keys.count(),
+                       .kv_block_rows = std::min(tile.block_kv, shape.seqlen_kv),
+                       .some_see_nothing = shape.seqlen_kv == 0};
+  };
+  VisibleBlocks result;
+  if (shape.seqlen_q >= tile.block_q) result.classes[0] = its(tile.block_q);
+  if (queries.ragged() > 0) result.classes[1] = its(queries.ragged());
+  if (shape.seqlen_kv > 0) result.rows_seeing = Elements(shape.seqlen_q);
+  result.row_visits = keys.count() * Elements(shape.seqlen_q);
+  result.key_visits = queries.count() * Elements(shape.seqlen_kv);
+  result.scores = shape.seqlen_q * Elements(shape.seqlen_kv);
+  return result;
+}
+
 VisibleBlocks visible_in_band(const Schedule& schedule) {
   const BandEdges edges(schedule);
   const Index seqlen_q = schedule.shape.seqlen_q;
@@ -186,8 +206,9 @@ VisibleBlocks visible_in_block_mask(const Schedule& schedule) {
 }  // namespace
 
 VisibleBlocks visible_blocks(const Schedule& schedule) {
-  return schedule.mask.blocks.present() ? visible_in_block_mask(schedule)
-                                        : visible_in_band(schedule);
+  if (schedule.mask.blocks.present()) return visible_in_block_mask(schedule);
+  const bool windowed = schedule.mask.window_left >= 0 || schedule.mask.window_right >= 0;
+  return windowed ? visible_in_band(schedule) : everything_visible(schedule.shape, schedule.tile);
 }
 
 }  // namespace flashbound

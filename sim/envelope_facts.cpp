@@ -1,7 +1,9 @@
 #include "sim/envelope_facts.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 
 namespace flashbound {
 namespace {
@@ -51,29 +53,29 @@ Crossing crossing(const Staircase& a, const Staircase& b) {
 
 std::optional<double> slope(const Staircase& staircase, Bytes low, Bytes high, Bytes fixed,
                             int samples) {
-  double n = 0;
-  double sum_x = 0;
-  double sum_y = 0;
-  double sum_xx = 0;
-  double sum_xy = 0;
+  std::vector<double> xs;
+  std::vector<double> ys;
   const double first = std::log(real(low));
   const double step = (std::log(real(high)) - first) / std::max(samples - 1, 1);
   for (int s = 0; s < samples; ++s) {
-    const double x = first + s * step;
-    const StairPoint* point = staircase.at(Bytes(static_cast<Int128>(std::exp(x))));
+    // The ends themselves, whatever their logarithms round to.
+    const Bytes within(static_cast<Int128>(std::exp(first + s * step)));
+    const Bytes sram = s == 0 ? low : s == samples - 1 ? high : within;
+    const StairPoint* point = staircase.at(sram);
     if (point == nullptr || point->moved() <= fixed) continue;
     // At the point's own size: between steps the curve is flat, which is no property of the law.
-    const double at = std::log(real(point->sram));
-    const double y = std::log(real(point->moved() - fixed));
-    n += 1;
-    sum_x += at;
-    sum_y += y;
-    sum_xx += at * at;
-    sum_xy += at * y;
+    xs.push_back(std::log(real(point->sram)));
+    ys.push_back(std::log(real(point->moved() - fixed)));
   }
-  const double spread = n * sum_xx - sum_x * sum_x;
-  if (n < 2 || spread <= 0) return std::nullopt;
-  return (n * sum_xy - sum_x * sum_y) / spread;
+  if (xs.empty() || xs.front() == xs.back()) return std::nullopt;  // ascending
+  const double mean = std::accumulate(xs.begin(), xs.end(), 0.0) / static_cast<double>(xs.size());
+  double sum_xx = 0;
+  double sum_xy = 0;
+  for (std::size_t s = 0; s < xs.size(); ++s) {
+    sum_xx += (xs[s] - mean) * (xs[s] - mean);
+    sum_xy += (xs[s] - mean) * ys[s];
+  }
+  return sum_xy / sum_xx;
 }
 
 Bytes knee(const Staircase& staircase) { return staircase.points.back().sram; }

@@ -27,7 +27,7 @@ Crossing crossing(const Staircase& a, const Staircase& b);
 
 // Least squares of log(bytes - fixed) on log(M) over `samples` sizes spread evenly in log M over
 // [low, high], both within the staircase: what remains after `fixed` bytes behaves as M^exponent.
-// nullopt where fewer than two samples have something left.
+// nullopt where fewer than two points of the staircase have something left there.
 std::optional<double> slope(const Staircase& staircase, Bytes low, Bytes high, Bytes fixed,
                             int samples = 64);
 

@@ -4,16 +4,19 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
+#include <cstddef>
 #include <numeric>
 
 namespace flashbound {
 namespace {
 
-// Tiles of an algorithm that are all evaluated: seconds.
-constexpr Int128 kTilesMax = Int128{1} << 23;
-// Sizes on an axis where there would be more.
-constexpr std::size_t kSizesMax = 1024;
+// What a search may cost: seconds. The unit is a closed form of one sequence under a band.
+constexpr Int128 kWorkMax = Int128{1} << 23;
+// Cells of a block mask that are looked at in that time, measured.
+constexpr Int128 kCellsOfAForm = 64;
+// Sizes on an axis where there would be more than can be tried: at most, and at least.
+constexpr std::size_t kSizesMost = 4096;
+constexpr std::size_t kSizesLeast = 16;
 
 enum class Matters { nothing, block_q, block_kv, both };
 
@@ -47,26 +50,55 @@ Sensitivity sensitivity_of(std::string_view algorithm) {
   return {algorithm_named(algorithm).name, Matters::both};
 }
 
+void sort_once(std::vector<Index>& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+// A block mask is looked at once, and once more along the keys for every block of queries.
+Int128 work(const TileCandidates& candidates, const Problem& problem, bool looks_at_mask) {
+  Int128 forms = 0;
+  for (const Index block_q : candidates.block_q) {
+    forms += problem.cu_seqlens_q.empty() ? 1 : sequence_count(problem);
+    if (!problem.block_mask || !looks_at_mask) continue;
+    const Int128 rows = problem.block_mask->rows + Partition{problem.seqlen_q, block_q}.count();
+    forms += rows * problem.block_mask->cols / kCellsOfAForm;
+  }
+  return forms * static_cast<Int128>(candidates.block_kv.size());
+}
+
+// The lengths of the sequences along one axis, ascending, each once.
+std::vector<Index> lengths(const Problem& problem, Index Sequence::*length) {
+  std::vector<Index> all;
+  const Index distinct = problem.cu_seqlens_q.empty() ? 1 : sequence_count(problem);
+  for (Index s = 0; s < distinct; ++s) all.push_back(sequence(problem, s).*length);
+  sort_once(all);
+  return all;
+}
+
 std::vector<Index> every_size(Index length) {
   std::vector<Index> sizes(static_cast<std::size_t>(std::max<Index>(length, 1)));
   std::iota(sizes.begin(), sizes.end(), Index{1});
   return sizes;
 }
 
-// Evenly spread, the ends among them.
-std::vector<Index> spread(const std::vector<Index>& all) {
-  if (all.size() <= kSizesMax) return all;
-  std::vector<Index> some;
-  for (std::size_t s = 0; s < kSizesMax; ++s) {
-    some.push_back(all[s * (all.size() - 1) / (kSizesMax - 1)]);
+// The least size for each way to cut all of `lengths`.
+std::vector<Index> distinct_sizes(const std::vector<Index>& lengths) {
+  std::vector<Index> sizes{1};
+  for (const Index length : lengths) {
+    const std::vector<Index> its = distinct_block_sizes(length);
+    sizes.insert(sizes.end(), its.begin(), its.end());
   }
-  return some;
+  sort_once(sizes);
+  return sizes;
 }
 
-std::vector<Index> merged(const std::vector<Index>& a, const std::vector<Index>& b) {
-  std::vector<Index> both;
-  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
-  return both;
+// At most `most` of them, evenly spread, the ends among them.
+std::vector<Index> spread(const std::vector<Index>& all, std::size_t most) {
+  if (all.size() <= most) return all;
+  std::vector<Index> some;
+  for (std::size_t s = 0; s < most; ++s) some.push_back(all[s * (all.size() - 1) / (most - 1)]);
+  return some;
 }
 
 }  // namespace
@@ -83,31 +115,35 @@ std::vector<Index> distinct_block_sizes(Index length) {
 }
 
 TileCandidates tile_candidates(std::string_view algorithm, const Problem& problem) {
-  const auto [name, what, looks_at_mask] = sensitivity_of(algorithm);
-  const bool q_matters = what == Matters::block_q || what == Matters::both;
-  const bool kv_matters = what == Matters::block_kv || what == Matters::both;
+  const Sensitivity sensitivity = sensitivity_of(algorithm);
+  const Matters what = sensitivity.what;
   const bool masked =
       problem.window_left >= 0 || problem.window_right >= 0 || problem.block_mask.has_value();
-  const bool every = (looks_at_mask && masked) || !problem.cu_seqlens_q.empty();
-  const Int128 tiles = Int128{q_matters ? problem.seqlen_q : 1} *
-                       (kv_matters ? std::max(problem.seqlen_kv, problem.head_dim_v) : 1);
-  TileCandidates candidates;
-  candidates.all = !every || tiles <= kTilesMax;
-  const auto sizes = [&](Index length) {
-    return every && candidates.all ? every_size(length) : distinct_block_sizes(length);
-  };
-  candidates.block_q = q_matters ? sizes(problem.seqlen_q) : std::vector<Index>{1};
-  candidates.block_kv = kv_matters ? sizes(problem.seqlen_kv) : std::vector<Index>{1};
+  std::vector<Index> lengths_q{1};
+  std::vector<Index> lengths_kv{1};
+  if (what == Matters::block_q || what == Matters::both) {
+    lengths_q = lengths(problem, &Sequence::seqlen_q);
+  }
+  if (what == Matters::block_kv || what == Matters::both) {
+    lengths_kv = lengths(problem, &Sequence::seqlen_kv);
+  }
   // Blocks of keys that are blocks of output columns as well.
   if (what == Matters::both) {
-    candidates.block_kv = merged(candidates.block_kv, sizes(problem.head_dim_v));
+    lengths_kv.push_back(problem.head_dim_v);
+    sort_once(lengths_kv);
   }
-  const auto chosen = static_cast<Int128>(candidates.block_q.size()) *
-                      static_cast<Int128>(candidates.block_kv.size());
-  if (chosen > kTilesMax) {
-    candidates.all = false;
-    candidates.block_q = spread(candidates.block_q);
-    candidates.block_kv = spread(candidates.block_kv);
+  const auto affordable = [&](const TileCandidates& candidates) {
+    return work(candidates, problem, sensitivity.looks_at_mask) <= kWorkMax;
+  };
+  TileCandidates candidates;
+  const bool every = sensitivity.looks_at_mask && masked;
+  if (every && Int128{lengths_q.back()} * lengths_kv.back() <= kWorkMax) {
+    candidates = {every_size(lengths_q.back()), every_size(lengths_kv.back()), true};
+    if (affordable(candidates)) return candidates;
+  }
+  candidates = {distinct_sizes(lengths_q), distinct_sizes(lengths_kv), !every};
+  for (std::size_t most = kSizesMost; most >= kSizesLeast && !affordable(candidates); most /= 2) {
+    candidates = {spread(candidates.block_q, most), spread(candidates.block_kv, most), false};
   }
   return candidates;
 }

@@ -20,7 +20,9 @@ bool before(const StairPoint& a, const StairPoint& b) {
 // Keeps the points that no other with as little sram beats. Sorting is stable, so that of equal
 // points of several algorithms the first stays.
 void keep_best(std::vector<StairPoint>& points) {
-  std::stable_sort(points.begin(), points.end(), before);
+  if (!std::is_sorted(points.begin(), points.end(), before)) {  // larger blocks mostly need more
+    std::stable_sort(points.begin(), points.end(), before);
+  }
   std::size_t kept = 0;
   for (const StairPoint& point : points) {
     if (kept == 0 || point.moved() < points[kept - 1].moved()) points[kept++] = point;
@@ -44,6 +46,7 @@ std::vector<StairPoint> points_of(const Algorithm& algorithm, const Program& pro
                                   const Problem& problem, const TileSearch& search, Index block_q,
                                   const std::vector<Index>& sizes_kv) {
   std::vector<StairPoint> points;
+  points.reserve(sizes_kv.size());
   for (const Index block_kv : sizes_kv) {
     const Tile tile{.block_q = block_q, .block_kv = block_kv, .panel = 1, .num_splits = 1};
     const ClosedTraffic traffic = closed_traffic(algorithm.name, problem, tile, search.dtype);

@@ -23,15 +23,16 @@ struct StairPoint {
   Bytes written{};
 
   Bytes moved() const { return read + written; }
+  friend bool operator==(const StairPoint&, const StairPoint&) = default;
 };
 
 // Points of ascending sram and strictly descending bytes moved. From a point's sram to the next
-// one's its tile moves least. Where tiles tie, the one of the least sram is kept, then the one with
-// the larger block_q, then the larger block_kv.
+// one's its tile moves least. Where tiles that were tried tie in bytes, the one of the least sram
+// is kept, then the one with the larger block_q, then the larger block_kv.
 struct Staircase {
   std::vector<StairPoint> points{};
   bool all_tiles = true;  // no tile beats it; else no tile among those tried
-  Index tried = 0;        // tiles evaluated
+  Index tried = 0;        // tiles evaluated, each of which is legal: every point is attained
 
   // The best point within `sram`; nullptr where nothing fits.
   const StairPoint* at(Bytes sram) const;

@@ -48,13 +48,12 @@ HeadForm small_cache_form(const Schedule& schedule) {
 // three statistics, which the panels of the first product outweigh.
 HeadForm small_cache_spill_both_form(const Schedule& schedule) {
   HeadForm form = small_cache_form(schedule);
-  const VisibleBlocks visible = visible_blocks(schedule);
   TensorForm& s = form.tensors[3];
-  const TensorForm p{.tensor = "p", .read = s.read, .written = visible.scores};
-  s.read = visible.scores;
+  const TensorForm p{.tensor = "p", .read = s.read, .written = s.written};
+  // Exponentials for row_sum and for the probabilities, no longer as scores are read.
+  form.exponentials += events(s.written) - events(s.read);
+  s.read = s.written;
   form.tensors.insert(form.tensors.begin() + 4, p);
-  // For row_sum and for the probabilities.
-  form.exponentials = events(visible.scores + visible.row_visits + visible.scores);
   return form;
 }
 

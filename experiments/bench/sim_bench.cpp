@@ -1,5 +1,6 @@
 // How fast all capacities come out of one pass, beside plain ways to the same distances in the same
 // run. Accesses a second are printed, never asserted.
+#include "core/programs.hpp"
 #include "experiments/bench/bench_traces.hpp"
 #include "experiments/sweep_plan.hpp"
 #include "experiments/sweep_rows.hpp"
@@ -8,7 +9,6 @@
 #include "sim/opt_distances.hpp"
 #include "sim/program_trace.hpp"
 #include "sim/stack_curve.hpp"
-#include "sim/tile_search.hpp"
 
 #include <benchmark/benchmark.h>
 #include <functional>
@@ -150,27 +150,6 @@ void belady_one_capacity(benchmark::State& state, const std::string& name) {
   report(state, trace.units.size());
 }
 
-void envelope_search(benchmark::State& state) {
-  Problem problem;
-  problem.seqlen_q = problem.seqlen_kv = 131072;
-  problem.head_dim = problem.head_dim_v = 64;
-  Index tried = 0;
-  for (auto _ : state) {
-    std::vector<Staircase> all;
-    for (const Algorithm& algorithm : algorithms(Pass::forward)) {
-      all.push_back(staircase(algorithm, problem, {}));
-    }
-    const Staircase merged = envelope(all);
-    tried += merged.tried;
-    Bytes sum;
-    for (Index sram = 1024; sram <= Index{1} << 30; sram += sram / 16) {
-      if (const StairPoint* point = merged.at(Bytes(sram))) sum += point->moved();
-    }
-    benchmark::DoNotOptimize(sum);
-  }
-  state.SetItemsProcessed(tried);
-}
-
 // From the program to the curve of every capacity, by tiles; items are the line accesses stood for.
 void tiles_all_capacities(benchmark::State& state, Index block, bool causal) {
   Problem problem;
@@ -241,7 +220,6 @@ void register_all() {
     add("opt_division", opt_division, name);
     add("belady_one_capacity", belady_one_capacity, name);
   }
-  benchmark::RegisterBenchmark("envelope/131072", envelope_search)->Unit(benchmark::kMillisecond);
   for (const Index block : {Index{64}, Index{128}}) {
     for (const bool causal : {false, true}) {
       const std::string name =

@@ -1,6 +1,7 @@
 // Footprints against arithmetic done by hand for one tile shape.
 #include "core/footprint.hpp"
 
+#include "core/program_builder.hpp"
 #include "core/programs.hpp"
 
 #include <doctest/doctest.h>
@@ -24,6 +25,36 @@ constexpr Tile kTile{.block_q = 32, .block_kv = 48, .panel = 4, .num_splits = 2}
 Footprint of(const char* algorithm, const Problem& problem, NumberFormat dtype, Index stages) {
   return footprint(algorithm_named(algorithm).program(), problem, kTile, dtype,
                    FootprintKind::kernel, stages);
+}
+
+// Beside each block of keys, a column of it for every block of queries seen before.
+Program copies_of_continuing_queries() {
+  ProgramBuilder p("copies-of-continuing-queries");
+  p.kernel("all", [&] {
+    p.loop("j", {RangeKind::all_kv_blocks}, [&](LoopIndex j) {
+      p.allocate(
+          {"part", TileRole::operand, j, kColumn, true, {RangeKind::continuing_q_blocks, j.loop}});
+    });
+  });
+  return p.build();
+}
+
+// In each split, a column of each block of queries for every block of keys seen there.
+Program copies_of_splits() {
+  ProgramBuilder p("copies-of-splits");
+  p.kernel("all", [&] {
+    p.loop("s", {RangeKind::splits}, [&](LoopIndex s) {
+      p.loop("i", {RangeKind::all_q_blocks}, [&](LoopIndex i) {
+        p.allocate({"part",
+                    TileRole::operand,
+                    i,
+                    kColumn,
+                    true,
+                    {RangeKind::visible_kv_blocks_split, i.loop, s.loop}});
+      });
+    });
+  });
+  return p.build();
 }
 
 }  // namespace
@@ -70,6 +101,24 @@ TEST_SUITE("core.footprint") {
       if (buffer.copies > 1) summaries += buffer.bytes;
     }
     CHECK(summaries == Bytes(4 * 3 * 32 * (8 + 1 + 1)));  // 3 blocks of 48 in 100 keys
+  }
+
+  TEST_CASE("copies are those of the block that asks for most") {
+    // All four blocks of queries continue at every block of keys but the first.
+    const Footprint f =
+        footprint(copies_of_continuing_queries(), ragged_problem(), kTile, NumberFormat::fp32);
+    CHECK(f.residency == Bytes(4 * 48 * 4));
+    CHECK(f.kernel_total() == Bytes(4 * 48 * 4));
+  }
+
+  TEST_CASE("copies are those of the split that asks for most") {
+    Problem problem = ragged_problem();
+    problem.seqlen_q = 2;
+    problem.window_left = 50;  // keys 48 to 99: two whole blocks, in the last split, or one of each
+    const Tile tile{.block_q = 2, .block_kv = 25, .num_splits = 2};
+    const Footprint f = footprint(copies_of_splits(), problem, tile, NumberFormat::fp32);
+    CHECK(f.residency == Bytes(4 * 2 * 2));
+    CHECK(f.kernel_total() == Bytes(4 * 2 * 2));
   }
 
   TEST_CASE("the largest kernel is the one that counts") {

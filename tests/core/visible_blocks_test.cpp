@@ -91,6 +91,17 @@ TEST_SUITE("core.visible_blocks") {
     }
   }
 
+  TEST_CASE("no window shows what windows of every key show") {
+    std::mt19937_64 engine(5);
+    for (int repeat = 0; repeat < 2000; ++repeat) {
+      const Index longest = Index{1} << between(engine, 0, 32);
+      const Shape shape{between(engine, 0, longest), between(engine, 0, longest), 1, 1};
+      const Tile tile{.block_q = between(engine, 1, longest), .block_kv = between(engine, 1, 999)};
+      const Index reach = shape.seqlen_q + shape.seqlen_kv;
+      CHECK(visible_blocks({shape, {}, tile}) == visible_blocks({shape, {reach, reach, {}}, tile}));
+    }
+  }
+
   TEST_CASE("sums over a block mask equal its blocks with and without a window") {
     std::mt19937_64 engine(4);
     for (int repeat = 0; repeat < 6000; ++repeat) {

@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -34,6 +35,17 @@ void check_equal(const IoCount& a, const IoCount& b) {
   CHECK(to_string(a.flops) == to_string(b.flops));
   CHECK(to_string(a.exponentials) == to_string(b.exponentials));
   CHECK(to_string(a.rescales_at_most) == to_string(b.rescales_at_most));
+}
+
+Bytes largest_kernel_footprint(const Program& program, const testing::RandomCase& random,
+                               NumberFormat dtype, Index stages) {
+  Bytes most;
+  for (Index s = 0; s < sequence_count(random.problem); ++s) {
+    const Schedule schedule =
+        schedule_for(random.problem, random.tile, sequence(random.problem, s));
+    most = std::max(most, kernel_footprint(program, schedule, dtype, stages));
+  }
+  return most;
 }
 
 }  // namespace
@@ -121,6 +133,7 @@ TEST_SUITE("cross.count") {
         for (const FootprintBuffer& buffer : kernel.buffers) buffers += buffer.bytes;
         CHECK(buffers == kernel.kernel_total());
         CHECK(kernel.kernel_total() >= uniform.residency);
+        CHECK(kernel.kernel_total() == largest_kernel_footprint(program, random, dtype, 2));
       }
     }
   }
