@@ -55,15 +55,16 @@ class Scale {
     constexpr double kTicks = 9;
     if (axis_.log) {
       const double step = std::max(1.0, std::ceil((high_ - low_) / kTicks));
-      for (double t = std::ceil(low_ / step) * step; t <= high_ + 1e-9; t += step) {
-        values.push_back(std::exp2(t));
-      }
+      const auto first = static_cast<int>(std::ceil(low_ / step));
+      const auto last = static_cast<int>(std::floor((high_ + 1e-9) / step));
+      for (int tick = first; tick <= last; ++tick) values.push_back(std::exp2(tick * step));
       return values;
     }
     const double raw = (high_ - low_) / kTicks;
     const double unit = axis_.bytes ? std::exp2(std::ceil(std::log2(raw)))
                                     : std::pow(10.0, std::ceil(std::log10(raw)));
-    for (double t = 0; t <= high_ + 1e-9 * unit; t += unit) values.push_back(t);
+    const auto last = static_cast<int>(std::floor(high_ / unit + 1e-9));
+    for (int tick = 0; tick <= last; ++tick) values.push_back(tick * unit);
     return values;
   }
 
